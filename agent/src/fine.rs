@@ -1,0 +1,1 @@
+//! A clock finer than the runtime's: placeholder.

@@ -1,0 +1,11 @@
+//! Compiles the contract without a protoc on the machine.
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo:rerun-if-changed=vufleet/v1/fleet.proto");
+    let descriptors = protox::compile(["vufleet/v1/fleet.proto"], ["."])?;
+    tonic_prost_build::configure()
+        .bytes(".vufleet.v1.KindCounts")
+        .bytes(".vufleet.v1.Output")
+        .compile_fds(descriptors)?;
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! Studies, plans, workloads and the seam between workloads and databases.
+//!
+//! Pure: nothing in this crate opens a socket, reads a clock, a file or the environment, or knows a database client
+//! or the fleet's contract.
+
+pub mod oltp;
+pub mod plan;
+pub mod random;
+pub mod session;
+pub mod sql;
+pub mod study;
+pub mod workload;

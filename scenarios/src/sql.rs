@@ -1,0 +1,212 @@
+//! SQL text as data: named statements in a `.sql` file per dialect, `:name` parameters rewritten once.
+
+use crate::session::Dialect;
+
+/// A statement as a driver wants it: placeholders in the dialect's own form, parameters in slot order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement {
+    /// Text with the dialect's placeholders (`?`, `?1`, `@P1`).
+    pub sql: String,
+    /// Name of the parameter in each slot, in order; a name used twice takes two slots.
+    pub slots: Vec<String>,
+    /// How it travels.
+    pub protocol: Protocol,
+    /// Whether it changes data. An autocommitted write on a connection that breaks has an unknown outcome.
+    pub writes: bool,
+}
+
+/// Whether a statement is prepared on the server or sent as text with its values written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// Prepared once, executed with parameters.
+    Prepared,
+    /// One text a call.
+    Text,
+}
+
+impl Protocol {
+    /// Name in studies and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Protocol::Prepared => "prepared",
+            Protocol::Text => "text",
+        }
+    }
+}
+
+impl Statement {
+    /// Rewrites `:name` parameters of `sql` for `dialect`. Text in quotes, comments and `::` is left alone.
+    pub fn parse(sql: &str, dialect: Dialect, protocol: Protocol) -> Statement {
+        let mut out = String::with_capacity(sql.len());
+        let mut slots: Vec<String> = Vec::new();
+        let mut rest = sql;
+        while let Some(at) = rest.find([':', '\'', '"', '`', '-', '/']) {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let taken = match rest.as_bytes()[0] {
+                b':' => {
+                    let name = parameter_name(rest);
+                    if name.is_empty() {
+                        let colons = rest.len() - rest.trim_start_matches(':').len();
+                        out.push_str(&rest[..colons]);
+                        colons
+                    } else {
+                        slots.push(name.to_owned());
+                        out.push_str(&placeholder(dialect, slots.len()));
+                        1 + name.len()
+                    }
+                }
+                b'-' if rest.starts_with("--") => copy(&mut out, rest, rest.find('\n').unwrap_or(rest.len())),
+                b'/' if rest.starts_with("/*") => {
+                    copy(&mut out, rest, rest.find("*/").map_or(rest.len(), |end| end + 2))
+                }
+                quote @ (b'\'' | b'"' | b'`') => copy(&mut out, rest, quoted_length(rest, quote as char)),
+                _ => copy(&mut out, rest, 1),
+            };
+            rest = &rest[taken..];
+        }
+        out.push_str(rest);
+        let writes = !is_read(&out);
+        Statement { sql: out, slots, protocol, writes }
+    }
+}
+
+fn copy(out: &mut String, text: &str, length: usize) -> usize {
+    out.push_str(&text[..length]);
+    length
+}
+
+/// The identifier after a single leading colon; empty for `::` and a lone colon.
+fn parameter_name(text: &str) -> &str {
+    let name = &text[1..];
+    if name.starts_with(|c: char| c.is_ascii_digit()) {
+        return "";
+    }
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+    &name[..end]
+}
+
+/// Length of the quoted text that `text` starts with, both quotes included; a doubled quote does not end it.
+fn quoted_length(text: &str, quote: char) -> usize {
+    text[1..].find(quote).map_or(text.len(), |end| end + 2)
+}
+
+fn placeholder(dialect: Dialect, slot: usize) -> String {
+    match dialect {
+        Dialect::Mysql | Dialect::Sqlite => "?".to_owned(),
+        Dialect::Mssql => format!("@P{slot}"),
+    }
+}
+
+/// Whether a statement only reads: it starts with SELECT, WITH, SHOW or VALUES and locks nothing for an update.
+fn is_read(sql: &str) -> bool {
+    let first = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    ["SELECT", "SHOW", "VALUES", "EXPLAIN"].iter().any(|word| first.eq_ignore_ascii_case(word))
+}
+
+/// The named statements of one `.sql` file. A line `-- name: x` starts a statement that reaches to the next such line.
+#[derive(Debug, Clone)]
+pub struct Catalogue {
+    entries: Vec<(String, String)>,
+}
+
+impl Catalogue {
+    /// Splits a file. Lines before the first name are comment.
+    pub fn parse(text: &str) -> Catalogue {
+        let mut entries: Vec<(String, String)> = Vec::new();
+        for line in text.lines() {
+            if let Some(name) = line.strip_prefix("-- name:") {
+                entries.push((name.trim().to_owned(), String::new()));
+            } else if let Some((_, body)) = entries.last_mut()
+                && !line.trim_start().starts_with("--")
+                && !line.trim().is_empty()
+            {
+                if !body.is_empty() {
+                    body.push('\n');
+                }
+                body.push_str(line.trim_end());
+            }
+        }
+        for (_, body) in &mut entries {
+            let trimmed = body.trim_end_matches(';').len();
+            body.truncate(trimmed);
+        }
+        Catalogue { entries }
+    }
+
+    /// Text of a statement.
+    ///
+    /// # Panics
+    /// When the file has no statement of that name: files are compiled in, so that is a mistake in this program.
+    pub fn get(&self, name: &str) -> &str {
+        match self.entries.iter().find(|(entry, _)| entry == name) {
+            Some((_, body)) => body,
+            None => panic!("no statement named {name} in this SQL file"),
+        }
+    }
+
+    /// Names in the order of the file.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewritten(sql: &str, dialect: Dialect) -> (String, Vec<String>) {
+        let statement = Statement::parse(sql, dialect, Protocol::Prepared);
+        (statement.sql, statement.slots)
+    }
+
+    #[test]
+    fn names_become_placeholders_of_the_dialect() {
+        let sql = "SELECT c FROM t WHERE id BETWEEN :low AND :high OR k = :low";
+        let slots = vec!["low".to_owned(), "high".to_owned(), "low".to_owned()];
+        assert_eq!(
+            rewritten(sql, Dialect::Mysql),
+            ("SELECT c FROM t WHERE id BETWEEN ? AND ? OR k = ?".to_owned(), slots.clone())
+        );
+        assert_eq!(
+            rewritten(sql, Dialect::Mssql),
+            ("SELECT c FROM t WHERE id BETWEEN @P1 AND @P2 OR k = @P3".to_owned(), slots)
+        );
+    }
+
+    #[test]
+    fn quotes_comments_and_casts_are_left_alone() {
+        for sql in [
+            "SELECT ':a', \":b\", `:c`",
+            "SELECT 1 -- :a\n, 2",
+            "SELECT 1 /* :a */, 2",
+            "SELECT 'it''s :a'",
+            "SELECT x::int",
+            "SELECT '12:30', 4 - 3 / 2",
+            "SELECT 'open :a",
+        ] {
+            assert_eq!(rewritten(sql, Dialect::Mysql), (sql.to_owned(), vec![]), "{sql}");
+        }
+    }
+
+    #[test]
+    fn reads_are_told_from_writes() {
+        for (sql, writes) in [
+            ("SELECT 1", false),
+            ("  select c from t", false),
+            ("UPDATE t SET a = 1", true),
+            ("CALL neword(?)", true),
+            ("DELETE FROM t", true),
+        ] {
+            assert_eq!(Statement::parse(sql, Dialect::Mysql, Protocol::Prepared).writes, writes, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_catalogue_finds_statements_by_name() {
+        let catalogue = Catalogue::parse("-- licence\n-- name: one\nSELECT 1;\n\n-- name: two\n-- why\nSELECT\n  2;\n");
+        assert_eq!(catalogue.get("one"), "SELECT 1");
+        assert_eq!(catalogue.get("two"), "SELECT\n  2");
+        assert_eq!(catalogue.names().collect::<Vec<_>>(), ["one", "two"]);
+    }
+}

@@ -1,0 +1,413 @@
+//! A study: what the user wrote, parsed once into values that nothing later has to check again.
+//!
+//! `read` turns TOML text into a [`Study`] or into every mistake at once ([`Refusal`]). This module never reads files,
+//! environment variables or clocks: passwords stay [`PasswordSource`]s until somebody resolves them.
+
+mod read;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use secrecy::SecretString;
+
+pub use read::{Edits, read};
+
+use crate::oltp;
+use crate::workload::Schema;
+
+/// A checked study.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// What the user calls it.
+    pub name: String,
+    /// Where every random stream starts.
+    pub seed: u64,
+    /// The database under load.
+    pub target: Target,
+    /// Login of control statements; none: the target's own.
+    pub control: Option<Control>,
+    /// Which agents take part.
+    pub fleet: FleetChoice,
+    /// Load levels, at least one, ids unique.
+    pub profiles: Vec<Profile>,
+    /// Times, repetitions and their order.
+    pub schedule: Schedule,
+    /// Settings of the database that must hold.
+    pub require: Vec<Require>,
+    /// States under comparison, at least one (named "baseline" when the study names none).
+    pub variants: Vec<Variant>,
+    /// What is sampled and how often.
+    pub monitor: Monitor,
+    /// How results are told.
+    pub report: ReportChoice,
+    /// The study as TOML with every override applied and the seed written down: what agents receive and ledgers keep.
+    pub text: String,
+    /// SHA-256 of [`text`](Study::text), hexadecimal.
+    pub digest: String,
+}
+
+impl Study {
+    /// The variant that changes are counted from.
+    pub fn baseline(&self) -> &str {
+        &self.report.baseline
+    }
+
+    /// The profile of that id.
+    pub fn profile(&self, id: &str) -> Option<&Profile> {
+        self.profiles.iter().find(|profile| profile.id == id)
+    }
+
+    /// The target as control statements reach it: with the `[control]` login, where there is one.
+    pub fn control_target(&self) -> Target {
+        let mut target = self.target.clone();
+        if let Some(control) = &self.control {
+            target.user = Some(control.user.clone());
+            target.password_source = control.password_source.clone();
+            target.password = None;
+            if control.database.is_some() {
+                target.database = control.database.clone();
+            }
+        }
+        target
+    }
+}
+
+/// Every mistake found in a study.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// In the order of their lines.
+    pub problems: Vec<Problem>,
+}
+
+/// One mistake: where, what, and what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Line of the study file, counted from 1; none when the mistake is that something is not there at all, or comes
+    /// from `--set`.
+    pub line: Option<usize>,
+    /// Dotted path of the key, for example `schedule.measure`.
+    pub key: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to write instead.
+    pub remedy: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        write!(f, "{}: {}; {}", self.key, self.what, self.remedy)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, problem) in self.problems.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Which database, and how to reach it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The kind of database.
+    pub kind: TargetKind,
+    /// Host name or address, where it is reached by TCP.
+    pub host: Option<String>,
+    /// TCP port.
+    pub port: u16,
+    /// Unix socket, instead of host and port.
+    pub socket: Option<PathBuf>,
+    /// Database file of SQLite.
+    pub path: Option<PathBuf>,
+    /// Database or schema name.
+    pub database: Option<String>,
+    /// Login.
+    pub user: Option<String>,
+    /// Where the password comes from.
+    pub password_source: Option<PasswordSource>,
+    /// The resolved password; absent until somebody resolved it.
+    pub password: Option<SecretString>,
+    /// Encryption on the wire.
+    pub tls: Tls,
+    /// Certificate authority to verify against, PEM.
+    pub ca_file: Option<PathBuf>,
+    /// Name expected in the server's certificate, where it is not the host.
+    pub server_name: Option<String>,
+    /// Client certificate, PEM.
+    pub client_cert: Option<PathBuf>,
+    /// Client key, PEM.
+    pub client_key: Option<PathBuf>,
+    /// How long one transaction may take, retries apart.
+    pub deadline: Duration,
+    /// What `simulated` does instead of a database.
+    pub simulated: Simulated,
+}
+
+/// Kinds of target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetKind {
+    /// MySQL, MariaDB and compatibles.
+    Mysql,
+    /// A SQLite file.
+    Sqlite,
+    /// No database: a service time.
+    Simulated,
+}
+
+impl TargetKind {
+    /// Name in studies and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            TargetKind::Mysql => "mysql",
+            TargetKind::Sqlite => "sqlite",
+            TargetKind::Simulated => "simulated",
+        }
+    }
+}
+
+/// Where a password is to be read from; never the password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PasswordSource {
+    /// An environment variable.
+    Env(String),
+    /// A file; a trailing line break is not part of the password.
+    File(PathBuf),
+}
+
+/// Encryption on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tls {
+    /// Never.
+    Disabled,
+    /// If the server has it, unverified; the report says which it was.
+    Preferred,
+    /// Always, the certificate unverified.
+    Required,
+    /// Always, certificate and host name verified.
+    Verify,
+}
+
+/// What a simulated database does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Simulated {
+    /// Mean time of a transaction.
+    pub service_time: Duration,
+    /// How it varies.
+    pub distribution: ServiceDistribution,
+    /// Probability, per transaction, of each fault.
+    pub faults: Vec<(crate::session::FaultKind, f64)>,
+}
+
+/// Distribution of a simulated service time around its mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServiceDistribution {
+    /// Always the mean.
+    Constant,
+    /// Negative exponential.
+    Exponential,
+    /// Uniform between nothing and twice the mean.
+    Uniform,
+    /// Lognormal with a standard deviation equal to the mean.
+    Lognormal,
+}
+
+/// Login of control statements.
+#[derive(Debug, Clone)]
+pub struct Control {
+    /// Login.
+    pub user: String,
+    /// Where its password comes from.
+    pub password_source: Option<PasswordSource>,
+    /// Its own database.
+    pub database: Option<String>,
+}
+
+/// Which agents take part in which role.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FleetChoice {
+    /// Labels that a driving agent must have.
+    pub drive: BTreeMap<String, String>,
+    /// Labels that an observing agent must have.
+    pub observe: BTreeMap<String, String>,
+    /// How virtual users are shared out.
+    pub share: Share,
+}
+
+/// How virtual users are shared out over driving agents.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Share {
+    /// In proportion to the agents' cores.
+    #[default]
+    Cores,
+    /// The same for each.
+    Even,
+}
+
+/// What the virtual users do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Workload {
+    /// sysbench-compatible OLTP.
+    Oltp(oltp::Shape),
+}
+
+impl Workload {
+    /// Name of the workload's kind in studies and results.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Workload::Oltp(_) => "oltp",
+        }
+    }
+
+    /// The tables behind it.
+    pub fn schema(&self) -> &dyn Schema {
+        match self {
+            Workload::Oltp(shape) => shape,
+        }
+    }
+}
+
+/// A load level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    /// Unique in the study: "16vu", "read-only-64vu", "16vu-x5".
+    pub id: String,
+    /// The user's own word for it.
+    pub label: Option<String>,
+    /// Virtual users of the whole fleet.
+    pub vus: u32,
+    /// Sessions of each.
+    pub sessions_per_vu: u32,
+    /// When the next transaction starts.
+    pub pacing: Pacing,
+    /// What the virtual users do: the study's workload with this profile's own keys over it.
+    pub workload: Workload,
+    /// SQL to run before each of its runs.
+    pub setup: Vec<String>,
+}
+
+impl Profile {
+    /// Sessions of the whole fleet.
+    pub fn sessions(&self) -> u32 {
+        self.vus * self.sessions_per_vu
+    }
+}
+
+/// When a session's next transaction starts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pacing {
+    /// At once.
+    None,
+    /// This long after the end of the last one.
+    Wait(Duration),
+    /// At exponentially distributed gaps over the whole fleet: transactions a second. Whichever session is idle takes
+    /// the next one.
+    Rate(f64),
+}
+
+impl fmt::Display for Pacing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pacing::None => f.write_str("none"),
+            Pacing::Wait(wait) => write!(f, "wait {wait:?}"),
+            Pacing::Rate(rate) => write!(f, "rate {rate}/s"),
+        }
+    }
+}
+
+/// Times, repetitions and their order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    /// Under load, not measured.
+    pub ramp_up: Duration,
+    /// What is measured.
+    pub measure: Measure,
+    /// Rest after the load.
+    pub settle: Duration,
+    /// Whether a checkpoint is asked for after the window.
+    pub checkpoint: bool,
+    /// Runs of each cell.
+    pub repetitions: u32,
+    /// How often an invalid run is repeated, at most, per cell and repetition.
+    pub max_repeats: u32,
+    /// Order of the runs.
+    pub order: Order,
+    /// What is shuffled inside a block.
+    pub nest: Nest,
+    /// New sessions a second and agent.
+    pub connect_rate: f64,
+}
+
+/// The measured window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// A time.
+    Duration(Duration),
+    /// Until every session has done this many transactions.
+    Transactions(u64),
+}
+
+/// Order of the runs of a study.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// Repetition after repetition, shuffled inside each.
+    Blocks,
+    /// Variant after variant, level after level.
+    Grouped,
+}
+
+/// Nesting inside a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nest {
+    /// Profiles shuffled, variants shuffled back to back inside each.
+    Profile,
+    /// Variants shuffled, profiles shuffled inside each.
+    Variant,
+}
+
+/// A setting that must hold.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Require {
+    /// Query of one value.
+    pub sql: String,
+    /// What it must return, as text.
+    pub equals: String,
+}
+
+/// A state of the database under comparison.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variant {
+    /// Unique in the study.
+    pub name: String,
+}
+
+/// What is sampled and how often.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Monitor {
+    /// Length of an interval.
+    pub interval: Duration,
+    /// Name of the database process, where the listening port does not lead to it.
+    pub process: Option<String>,
+}
+
+/// How results are told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReportChoice {
+    /// Variant that changes are counted from.
+    pub baseline: String,
+    /// Of the intervals, 0.5 to 0.999.
+    pub confidence: f64,
+    /// Withhold every absolute figure.
+    pub relative_only: bool,
+}

@@ -1,0 +1,1 @@
+//! Real databases for vufleet's own tests and benchmarks.
