@@ -1,6 +1,20 @@
 //! vufleet's agent: virtual users, observers and the uplink to the coordinator.
 
+pub mod agent;
+pub mod arrivals;
+pub mod clock;
+pub mod config;
+pub mod crew;
+pub mod desk;
 pub mod fine;
 pub mod limits;
+pub mod measured;
 pub mod observe;
+pub mod outbox;
+pub mod populate;
+pub mod recorder;
 pub mod session;
+pub mod uplink;
+pub mod user;
+pub mod watch;
+pub mod watchdog;

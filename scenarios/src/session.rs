@@ -189,7 +189,7 @@ impl fmt::Display for Fault {
 #[derive(Clone)]
 pub enum Interrupt {
     /// Send this statement on another connection of the same login.
-    Statement(Rc<str>),
+    Statement(Arc<str>),
     /// Call this; it returns at once.
     Call(Arc<dyn Fn() + Send + Sync>),
     /// Nothing can be done but dropping the session.

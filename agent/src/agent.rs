@@ -1,0 +1,37 @@
+//! The agent as a whole: one small runtime for the uplink, beside the threads that serve virtual users.
+
+use anyhow::Context;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::clock::CommonClock;
+use crate::config::Config;
+use crate::limits::Identity;
+use crate::outbox::Outlet;
+use crate::uplink::Uplink;
+
+/// Serves until SIGTERM or SIGINT.
+///
+/// # Errors
+/// When the coordinator refuses this agent for good.
+pub fn run(config: Config) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("no runtime for the uplink; raise the limits of threads and open files")?;
+    runtime.block_on(async {
+        let (outlet, inbox) = Outlet::new();
+        let uplink = Uplink::new(config, Identity::of_this_process()?, CommonClock::default(), outlet);
+        let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
+        let stop = async move {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                result = tokio::signal::ctrl_c() => if let Err(error) = result {
+                    tracing::error!(%error, "cannot listen for Ctrl-C");
+                    std::future::pending::<()>().await;
+                },
+            }
+        };
+        uplink.run(inbox, stop).await
+    })
+}

@@ -1,0 +1,307 @@
+//! The agent's settings: defaults, then a file, then the environment, then flags; the last one wins.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail, ensure};
+use clap::{Args, Parser};
+use serde::Deserialize;
+
+/// Checked settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Where the coordinator listens, `http://host:port`.
+    pub coordinator: String,
+    /// Unique in the fleet.
+    pub name: String,
+    /// What this agent does.
+    pub roles: Vec<Role>,
+    /// What studies choose agents by.
+    pub labels: BTreeMap<String, String>,
+    /// Threads for virtual users.
+    pub threads: usize,
+    /// Whether control statements that change the database may run here.
+    pub allow_control: bool,
+    /// How log lines look.
+    pub log_format: LogFormat,
+}
+
+/// What an agent does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Virtual users.
+    Drive,
+    /// Host and database samples, control statements.
+    Observe,
+}
+
+impl Role {
+    /// Name in the contract and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Drive => "drive",
+            Role::Observe => "observe",
+        }
+    }
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
+
+/// What is typed.
+#[derive(Debug, Parser)]
+#[command(
+    name = "vufleet-agent",
+    version,
+    about = "One host's share of a vufleet: virtual users, and samples of a host and its database",
+    after_help = "Settings come from defaults, then --config FILE (TOML), then VUFLEET_AGENT_* variables, then flags.\n\
+                  Log level: RUST_LOG=info (default), debug, trace.\n\n\
+                  Examples:\n  \
+                  vufleet-agent --coordinator http://127.0.0.1:7411 --roles drive --name load-1 --label zone=a\n  \
+                  vufleet-agent --coordinator http://127.0.0.1:7411 --roles observe --name db-1 --label host=db\n\n\
+                  Exit codes: 0 told to stop, 1 the coordinator refused this agent, 2 usage."
+)]
+pub struct Flags {
+    /// TOML file with the same keys as the flags below, labels as a table.
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Coordinator to join, for example http://127.0.0.1:7411.
+    #[arg(long, value_name = "URL")]
+    coordinator: Option<String>,
+    /// What this agent does: drive, observe or both [default: drive,observe].
+    #[arg(long, value_delimiter = ',', value_name = "ROLES")]
+    roles: Vec<String>,
+    /// Name, unique in the fleet [default: the host's name].
+    #[arg(long)]
+    name: Option<String>,
+    /// Label that studies choose agents by; may be repeated.
+    #[arg(long = "label", value_name = "K=V")]
+    labels: Vec<String>,
+    /// Threads for virtual users [default: one per core].
+    #[arg(long)]
+    threads: Option<usize>,
+    #[command(flatten)]
+    switches: Switches,
+}
+
+#[derive(Debug, Args)]
+struct Switches {
+    /// Allow control statements that change the database to run on this agent.
+    #[arg(long)]
+    allow_control: bool,
+    /// Talk to a coordinator on another host without encryption or authentication.
+    #[arg(long)]
+    insecure: bool,
+    /// Log lines: text or json [default: text].
+    #[arg(long, value_name = "FORMAT")]
+    log_format: Option<String>,
+}
+
+/// Every layer together, unchecked.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Layers {
+    coordinator: Option<String>,
+    name: Option<String>,
+    roles: Option<OneOrMore>,
+    labels: BTreeMap<String, String>,
+    threads: Option<usize>,
+    allow_control: bool,
+    insecure: bool,
+    log_format: Option<String>,
+}
+
+/// A list, or the same as comma-separated text (how the environment has it).
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum OneOrMore {
+    More(Vec<String>),
+    One(String),
+}
+
+impl OneOrMore {
+    fn into_vec(self) -> Vec<String> {
+        match self {
+            OneOrMore::More(list) => list,
+            OneOrMore::One(text) => text.split(',').map(|part| part.trim().to_owned()).collect(),
+        }
+    }
+}
+
+impl Config {
+    /// Brings the layers together and checks the result, before a port is bound or a session opened.
+    pub fn load(flags: Flags) -> anyhow::Result<Config> {
+        let environment = config::Environment::with_prefix("VUFLEET_AGENT").prefix_separator("_").separator("__");
+        Self::from_layers(flags, environment)
+    }
+
+    fn from_layers(flags: Flags, environment: config::Environment) -> anyhow::Result<Config> {
+        let mut builder = config::Config::builder();
+        if let Some(path) = &flags.config {
+            ensure!(path.is_file(), "there is no configuration file {}; check --config", path.display());
+            builder = builder.add_source(config::File::from(path.as_path()).format(config::FileFormat::Toml));
+        }
+        let layers: Layers = builder
+            .add_source(environment.try_parsing(true))
+            .build()
+            .and_then(config::Config::try_deserialize)
+            .context("the agent's configuration cannot be used; check --config FILE and VUFLEET_AGENT_* variables")?;
+        Self::check(layers, flags)
+    }
+
+    fn check(layers: Layers, flags: Flags) -> anyhow::Result<Config> {
+        let Some(coordinator) = flags.coordinator.or(layers.coordinator) else {
+            bail!("no coordinator to join; add --coordinator http://HOST:PORT");
+        };
+        check_url(&coordinator, flags.switches.insecure || layers.insecure)?;
+        let roles = if flags.roles.is_empty() {
+            layers.roles.map_or_else(|| vec!["drive".to_owned(), "observe".to_owned()], OneOrMore::into_vec)
+        } else {
+            flags.roles
+        };
+        let mut labels = layers.labels;
+        for label in &flags.labels {
+            let Some((key, value)) = label.split_once('=') else {
+                bail!("label {label:?} has no value; write --label KEY=VALUE");
+            };
+            labels.insert(key.to_owned(), value.to_owned());
+        }
+        let threads = flags.threads.or(layers.threads).unwrap_or_else(|| {
+            std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+        });
+        ensure!(threads > 0, "0 threads cannot serve anybody; give --threads at least 1, or leave it out");
+        let name = flags.name.or(layers.name).map_or_else(host_name, Ok)?;
+        ensure!(!name.is_empty() && name.len() <= 100, "a name has 1 to 100 characters; check --name");
+        Ok(Config {
+            coordinator,
+            name,
+            roles: parse_roles(&roles)?,
+            labels,
+            threads,
+            allow_control: flags.switches.allow_control || layers.allow_control,
+            log_format: parse_log_format(flags.switches.log_format.or(layers.log_format).as_deref())?,
+        })
+    }
+}
+
+fn host_name() -> anyhow::Result<String> {
+    let name = nix::unistd::gethostname().context("this host tells no name; add --name")?;
+    Ok(name.to_string_lossy().into_owned())
+}
+
+fn parse_roles(names: &[String]) -> anyhow::Result<Vec<Role>> {
+    let mut roles = Vec::new();
+    for name in names {
+        roles.push(match name.as_str() {
+            "drive" => Role::Drive,
+            "observe" => Role::Observe,
+            other => bail!("role {other:?} is not known; write --roles drive, observe or drive,observe"),
+        });
+    }
+    roles.sort_unstable();
+    roles.dedup();
+    ensure!(!roles.is_empty(), "an agent without a role does nothing; write --roles drive, observe or drive,observe");
+    Ok(roles)
+}
+
+fn parse_log_format(name: Option<&str>) -> anyhow::Result<LogFormat> {
+    match name {
+        None | Some("text") => Ok(LogFormat::Text),
+        Some("json") => Ok(LogFormat::Json),
+        Some(other) => bail!("log format {other:?} is not known; write text or json"),
+    }
+}
+
+/// Plaintext only ever leaves this machine when somebody typed that it may.
+fn check_url(url: &str, insecure: bool) -> anyhow::Result<()> {
+    let Some(authority) = url.strip_prefix("http://") else {
+        bail!("coordinator {url:?} is no address this version understands; write http://HOST:PORT");
+    };
+    let uri: tonic::transport::Uri =
+        url.parse().with_context(|| format!("coordinator {url:?} is no address; write http://HOST:PORT"))?;
+    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
+    ensure!(uri.port().is_some(), "coordinator {url:?} has no port; write http://{}:7411", authority.trim_end_matches('/'));
+    let loopback = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    ensure!(
+        loopback || insecure,
+        "coordinator {host} is on another host, and this version has no encryption: passwords would cross the network \
+         in the clear; use a tunnel to 127.0.0.1, or add --insecure on a network that is yours alone"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn load(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<Config> {
+        let flags = Flags::try_parse_from(std::iter::once(&"vufleet-agent").chain(arguments))?;
+        let variables: HashMap<String, String> =
+            environment.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let source = config::Environment::with_prefix("VUFLEET_AGENT").prefix_separator("_").separator("__");
+        Config::from_layers(flags, source.source(Some(variables)))
+    }
+
+    const URL: [&str; 2] = ["--coordinator", "http://127.0.0.1:7411"];
+
+    #[test]
+    fn later_layers_win() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("agent.toml");
+        std::fs::write(&file, "name = \"file\"\nthreads = 3\nroles = [\"observe\"]\n[labels]\nzone = \"a\"\n").unwrap();
+        let path = file.to_str().unwrap();
+        let from_file = load(&[&URL[..], &["--config", path]].concat(), &[]).unwrap();
+        assert_eq!((from_file.name.as_str(), from_file.threads), ("file", 3));
+        assert_eq!(from_file.roles, [Role::Observe]);
+        assert_eq!(from_file.labels["zone"], "a");
+        let environment = [("VUFLEET_AGENT_NAME", "environment"), ("VUFLEET_AGENT_ROLES", "drive,observe")];
+        let with_environment = load(&[&URL[..], &["--config", path]].concat(), &environment).unwrap();
+        assert_eq!(with_environment.name, "environment");
+        assert_eq!(with_environment.roles, [Role::Drive, Role::Observe]);
+        let flags = [&URL[..], &["--config", path, "--name", "flag", "--label", "zone=b", "--roles", "drive"]].concat();
+        let with_flags = load(&flags, &environment).unwrap();
+        assert_eq!((with_flags.name.as_str(), with_flags.labels["zone"].as_str()), ("flag", "b"));
+        assert_eq!(with_flags.roles, [Role::Drive]);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_remedy() {
+        for (arguments, words) in [
+            (&[][..], "add --coordinator"),
+            (&["--coordinator", "127.0.0.1:7411"], "write http://HOST:PORT"),
+            (&["--coordinator", "http://127.0.0.1"], "has no port"),
+            (&["--coordinator", "http://10.1.2.3:7411"], "add --insecure"),
+            (&[URL[0], URL[1], "--roles", "steer"], "drive, observe or drive,observe"),
+            (&[URL[0], URL[1], "--label", "zone"], "KEY=VALUE"),
+            (&[URL[0], URL[1], "--threads", "0"], "at least 1"),
+            (&[URL[0], URL[1], "--log-format", "xml"], "text or json"),
+            (&[URL[0], URL[1], "--config", "/nowhere/agent.toml"], "check --config"),
+        ] {
+            let error = format!("{:#}", load(arguments, &[]).unwrap_err());
+            assert!(error.contains(words), "{arguments:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_in_the_file_is_named() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("agent.toml");
+        std::fs::write(&file, "nmae = \"x\"\n").unwrap();
+        let error = format!("{:#}", load(&[&URL[..], &["--config", file.to_str().unwrap()]].concat(), &[]).unwrap_err());
+        assert!(error.contains("nmae"), "{error}");
+    }
+
+    #[test]
+    fn another_host_needs_the_word() {
+        assert!(load(&["--coordinator", "http://10.1.2.3:7411", "--insecure"], &[]).is_ok());
+        assert!(load(&["--coordinator", "http://localhost:7411"], &[]).is_ok());
+        assert!(load(&["--coordinator", "http://[::1]:7411"], &[]).is_ok());
+    }
+}

@@ -1,0 +1,404 @@
+//! The virtual users of one run: threads that serve them, and the one place where their counts come together.
+
+mod station;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use tokio::sync::mpsc;
+use vufleet_proto::v1;
+use vufleet_scenarios::oltp::Oltp;
+use vufleet_scenarios::random::stream;
+use vufleet_scenarios::session::{Fault, Session};
+use vufleet_scenarios::study::{Pacing, Profile, Study, TargetKind, Workload as Chosen};
+use vufleet_scenarios::workload::{Seat, Workload};
+
+use crate::arrivals::Arrivals;
+use crate::clock::CommonClock;
+use crate::outbox::Outlet;
+use crate::recorder::{Tally, fault_to_proto};
+use crate::session::{mysql::MysqlSession, simulated::SimulatedSession, sqlite::SqliteSession};
+use crate::user::Reached;
+use crate::watchdog::{Post, Watchdog, Watched};
+
+/// Sessions whose server-side ids are reported; more than these nobody samples one by one.
+const TOLD_SESSION_IDS: usize = 64;
+
+/// What a crew has to do.
+#[derive(Clone)]
+pub struct CrewPlan {
+    /// The study, with the password of the target resolved.
+    pub study: Arc<Study>,
+    /// The load level.
+    pub profile: Profile,
+    /// First of this agent's virtual users.
+    pub first_vu: u32,
+    /// How many of them.
+    pub vus: u32,
+    /// Virtual users of the whole fleet.
+    pub total_vus: u32,
+    /// Number of the run.
+    pub run: u64,
+    /// Length of an interval.
+    pub interval: Duration,
+    /// Transactions after which a session ends, where they are counted.
+    pub limit: Option<u64>,
+    /// Threads for virtual users, unless each session needs its own.
+    pub threads: usize,
+}
+
+impl CrewPlan {
+    fn seats(&self) -> Vec<Seat> {
+        let sessions = self.profile.sessions_per_vu;
+        let vus = self.first_vu..self.first_vu + self.vus;
+        vus.flat_map(|vu| {
+            (0..sessions).map(move |session| Seat { seed: self.study.seed, vu, session, run: self.run })
+        })
+        .collect()
+    }
+
+    /// This agent's part of an open arrival rate.
+    fn arrivals(&self) -> Option<Arrivals> {
+        let Pacing::Rate(rate) = self.profile.pacing else { return None };
+        let part = rate * f64::from(self.vus) / f64::from(self.total_vus);
+        Some(Arrivals::new(part, stream(self.study.seed, &[2, u64::from(self.first_vu), self.run])))
+    }
+}
+
+/// What the agent tells a crew.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    Connect { begin: Instant },
+    Start { at: Instant },
+    Stop,
+}
+
+/// What a thread tells its crew.
+enum Report {
+    Connected { session_ids: Vec<u64>, reached: Option<Reached> },
+    Refused(Fault),
+    /// Every session reached its limit.
+    Idle,
+    Part(Part),
+    Done { connected: u32 },
+}
+
+/// One thread's share of an interval.
+struct Part {
+    tick: u64,
+    tally: Tally,
+    from: Instant,
+    to: Instant,
+    connected: u32,
+    ended: u32,
+}
+
+/// A running crew. Dropping it ends the load at once.
+pub struct Crew {
+    orders: Vec<mpsc::UnboundedSender<Order>>,
+    watchdog: Arc<Watchdog>,
+    stop: mpsc::UnboundedSender<()>,
+    sessions: Arc<AtomicU32>,
+    start: mpsc::UnboundedSender<Instant>,
+}
+
+impl Crew {
+    /// Starts the threads; no connection is opened yet.
+    pub fn muster(plan: &CrewPlan, clock: CommonClock, outlet: Outlet) -> anyhow::Result<Crew> {
+        let Chosen::Oltp(shape) = &plan.profile.workload;
+        match plan.study.target.kind {
+            TargetKind::Mysql => Self::of::<MysqlSession, Oltp>(plan, shape, clock, outlet),
+            TargetKind::Sqlite => Self::of::<SqliteSession, Oltp>(plan, shape, clock, outlet),
+            TargetKind::Simulated => Self::of::<SimulatedSession, Oltp>(plan, shape, clock, outlet),
+        }
+    }
+
+    fn of<S: Session, W: Workload>(
+        plan: &CrewPlan,
+        shape: &W::Shape,
+        clock: CommonClock,
+        outlet: Outlet,
+    ) -> anyhow::Result<Crew>
+    where
+        W::Shape: Clone + Send,
+    {
+        let seats = plan.seats();
+        let threads = if S::BLOCKING { seats.len() } else { plan.threads.clamp(1, seats.len().max(1)) };
+        let epoch = Instant::now();
+        let watchdog = Watchdog::new(epoch, plan.study.target.deadline);
+        let sessions = Arc::new(AtomicU32::new(0));
+        let arrivals = plan.arrivals();
+        let (reports, inbox) = mpsc::unbounded_channel();
+        let (mut orders, mut watched) = (Vec::new(), Vec::new());
+        for thread in 0..threads {
+            let (order, order_inbox) = mpsc::unbounded_channel();
+            let (kill, kills) = mpsc::unbounded_channel();
+            let own: Vec<(usize, Seat)> = seats.iter().copied().enumerate().skip(thread).step_by(threads).collect();
+            let posts: Vec<Arc<Post>> = own.iter().map(|_| Arc::default()).collect();
+            watched.extend(posts.iter().enumerate().map(|(seat, post)| Watched {
+                post: Arc::clone(post),
+                thread: kill.clone(),
+                seat,
+            }));
+            let station = station::Station {
+                plan: plan.clone(),
+                seats: own,
+                posts,
+                threads,
+                epoch,
+                arrivals: arrivals.as_ref().map(|arrivals| arrivals.queue.clone()),
+                orders: order_inbox,
+                kills,
+                reports: reports.clone(),
+                sessions: Arc::clone(&sessions),
+            };
+            let shape = shape.clone();
+            thread::Builder::new()
+                .name(format!("crew-{thread}"))
+                .spawn(move || station.man::<S, W>(shape))
+                .context("cannot start a thread for virtual users; raise the limit of threads (ulimit -u)")?;
+            orders.push(order);
+        }
+        let target = plan.study.target.clone();
+        let dog = Arc::clone(&watchdog);
+        thread::Builder::new()
+            .name("watchdog".to_owned())
+            .spawn(move || keep_watch::<S>(&dog, &target, &watched))
+            .context("cannot start the watchdog's thread; raise the limit of threads (ulimit -u)")?;
+        let (stop, stops) = mpsc::unbounded_channel();
+        let (start, starts) = mpsc::unbounded_channel();
+        let foreman = Foreman {
+            names: W::kinds(shape),
+            separate_response: station::separate_response(&plan.profile.pacing),
+            threads,
+            epoch,
+            waiting: BTreeMap::new(),
+            arrivals,
+            told: (0, 0),
+            clock,
+            outlet,
+            run: plan.run,
+            watchdog: Arc::clone(&watchdog),
+        };
+        tokio::spawn(foreman.oversee(inbox, starts, stops));
+        Ok(Crew { orders, watchdog, stop, sessions, start })
+    }
+
+    /// Opens the sessions, at the study's rate.
+    pub fn connect(&self) {
+        self.order(Order::Connect { begin: Instant::now() });
+    }
+
+    /// Starts the load at an instant.
+    pub fn start(&self, at: Instant) {
+        self.tell(&self.start, at);
+        self.order(Order::Start { at });
+    }
+
+    /// Ends the load: what is still busy after `grace` is stopped by the database, or dropped.
+    pub fn stop(&self, grace: Duration) {
+        self.watchdog.all_out(Instant::now() + grace);
+        self.tell(&self.stop, ());
+        self.order(Order::Stop);
+    }
+
+    /// Sessions connected now.
+    pub fn sessions(&self) -> u32 {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    fn order(&self, order: Order) {
+        for thread in &self.orders {
+            self.tell(thread, order);
+        }
+    }
+
+    /// A thread that has ended needs no orders.
+    fn tell<T>(&self, whom: &mpsc::UnboundedSender<T>, what: T) {
+        if whom.send(what).is_err() {
+            tracing::debug!("an order came after its thread had ended");
+        }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.stop(Duration::ZERO);
+    }
+}
+
+fn keep_watch<S: Session>(dog: &Watchdog, target: &vufleet_scenarios::study::Target, watched: &[Watched]) {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => tokio::task::LocalSet::new().block_on(&runtime, dog.watch::<S>(target, watched)),
+        Err(error) => tracing::error!(%error, "no runtime for the watchdog: deadlines are not enforced"),
+    }
+}
+
+/// Brings the threads' reports together and passes them on.
+struct Foreman {
+    names: Vec<String>,
+    separate_response: bool,
+    threads: usize,
+    epoch: Instant,
+    waiting: BTreeMap<u64, Merged>,
+    arrivals: Option<Arrivals>,
+    told: (u64, u64),
+    clock: CommonClock,
+    outlet: Outlet,
+    run: u64,
+    watchdog: Arc<Watchdog>,
+}
+
+impl Foreman {
+    async fn oversee(
+        mut self,
+        mut inbox: mpsc::UnboundedReceiver<Report>,
+        mut starts: mpsc::UnboundedReceiver<Instant>,
+        mut stops: mpsc::UnboundedReceiver<()>,
+    ) {
+        let (mut connected, mut idle, mut left) = (0, 0, self.threads);
+        let mut phase = v1::Phase { kind: v1::phase::Kind::Connected as i32, ..Default::default() };
+        while left > 0 {
+            tokio::select! {
+                Some(at) = starts.recv() => self.begin_arrivals(at),
+                Some(()) = stops.recv() => self.end_arrivals(),
+                report = inbox.recv() => match report {
+                    Some(Report::Connected { session_ids, reached }) => {
+                        connected += 1;
+                        phase.sessions += session_ids.len() as u32;
+                        phase.session_ids.extend(session_ids);
+                        if let Some(reached) = reached {
+                            phase.connection = reached.connection;
+                            phase.message = reached.version;
+                        }
+                        if connected == self.threads {
+                            phase.session_ids.retain(|id| *id != 0);
+                            if phase.sessions as usize > TOLD_SESSION_IDS {
+                                phase.session_ids.clear();
+                            }
+                            self.tell(phase.clone());
+                        }
+                    }
+                    Some(Report::Refused(fault)) => self.tell(failed(&fault)),
+                    Some(Report::Idle) => {
+                        idle += 1;
+                        if idle == self.threads {
+                            self.tell(v1::Phase { kind: v1::phase::Kind::Finished as i32, ..Default::default() });
+                        }
+                    }
+                    Some(Report::Part(part)) => self.take_in(part),
+                    Some(Report::Done { connected }) => {
+                        left -= 1;
+                        if connected > 0 {
+                            tracing::warn!(connected, "a thread ended with sessions that count as connected");
+                        }
+                    }
+                    // A thread that panicked takes its sender along; what it had counted since the last cut is lost.
+                    None => {
+                        self.tell(v1::Phase {
+                            kind: v1::phase::Kind::Failed as i32,
+                            message: "a thread of virtual users died; its log says why".to_owned(),
+                            ..Default::default()
+                        });
+                        break;
+                    }
+                },
+            }
+        }
+        self.end_arrivals();
+        for (_, merged) in std::mem::take(&mut self.waiting) {
+            self.emit(merged);
+        }
+        self.watchdog.over();
+        self.tell(v1::Phase { kind: v1::phase::Kind::Stopped as i32, ..Default::default() });
+    }
+
+    fn begin_arrivals(&mut self, at: Instant) {
+        if let Some(arrivals) = &mut self.arrivals
+            && let Err(error) = arrivals.begin(at)
+        {
+            self.tell(v1::Phase {
+                kind: v1::phase::Kind::Failed as i32,
+                message: format!("cannot start the thread of arrivals: {error}; raise the limit of threads (ulimit -u)"),
+                ..Default::default()
+            });
+        }
+    }
+
+    fn end_arrivals(&mut self) {
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.end();
+        }
+    }
+
+    fn tell(&self, phase: v1::Phase) {
+        self.outlet.send(self.run, v1::event::Body::Phase(phase));
+    }
+
+    fn take_in(&mut self, part: Part) {
+        let tick = part.tick;
+        let (kinds, separate, epoch) = (self.names.len(), self.separate_response, self.epoch);
+        let share = self.waiting.entry(tick).or_insert_with(|| Merged::new(Tally::new(kinds, separate)));
+        share.add(&part, epoch);
+        if share.parts == self.threads as u32
+            && let Some(complete) = self.waiting.remove(&tick)
+        {
+            self.emit(complete);
+        }
+    }
+
+    fn emit(&mut self, merged: Merged) {
+        let (due, not_started) = self.arrivals.as_ref().map_or((0, 0), Arrivals::counts);
+        let told = std::mem::replace(&mut self.told, (due, not_started));
+        let interval = v1::Interval {
+            start_ns: self.clock.at(self.epoch + merged.from / merged.parts),
+            end_ns: self.clock.at(self.epoch + merged.to / merged.parts),
+            uncertainty_ns: self.clock.uncertainty_ns(),
+            sessions: merged.connected,
+            ended: merged.ended,
+            due: due - told.0,
+            not_started: not_started - told.1,
+            ..merged.tally.to_interval(&self.names)
+        };
+        self.outlet.send(self.run, v1::event::Body::Interval(interval));
+    }
+}
+
+/// One tick of all threads. Its instants are the means of theirs: they lie within a millisecond of each other.
+struct Merged {
+    tally: Tally,
+    parts: u32,
+    /// Sums over the parts, since the crew's epoch.
+    from: Duration,
+    to: Duration,
+    connected: u32,
+    ended: u32,
+}
+
+impl Merged {
+    fn new(tally: Tally) -> Self {
+        Merged { tally, parts: 0, from: Duration::ZERO, to: Duration::ZERO, connected: 0, ended: 0 }
+    }
+
+    fn add(&mut self, part: &Part, epoch: Instant) {
+        self.tally.add(&part.tally);
+        self.parts += 1;
+        self.from += part.from.saturating_duration_since(epoch);
+        self.to += part.to.saturating_duration_since(epoch);
+        self.connected += part.connected;
+        self.ended += part.ended;
+    }
+}
+
+fn failed(fault: &Fault) -> v1::Phase {
+    v1::Phase {
+        kind: v1::phase::Kind::Failed as i32,
+        message: fault.to_string(),
+        fault: fault_to_proto(fault.kind) as i32,
+        ..Default::default()
+    }
+}

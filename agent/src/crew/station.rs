@@ -1,0 +1,214 @@
+//! One thread of a crew: a runtime of its own, its users, and the cut of their counts at each tick.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::task::{JoinSet, LocalSet};
+use vufleet_scenarios::session::Session;
+use vufleet_scenarios::study::Pacing;
+use vufleet_scenarios::workload::{Seat, Workload};
+
+use super::{CrewPlan, Order, Part, Report};
+use crate::fine;
+use crate::recorder::{Recorder, Tally};
+use crate::user::{Floor, FloorPlan, Local, Stage, User};
+use crate::watchdog::{Kill, Post};
+
+/// Sessions of one agent in the middle of connecting.
+const CONNECTING_AT_ONCE: usize = 64;
+
+/// Whether transactions may start later than they are due.
+pub(super) fn separate_response(pacing: &Pacing) -> bool {
+    !matches!(pacing, Pacing::None)
+}
+
+/// What a thread is given.
+pub(super) struct Station {
+    pub(super) plan: CrewPlan,
+    /// With each seat's place among the agent's: sessions open in that order.
+    pub(super) seats: Vec<(usize, Seat)>,
+    pub(super) posts: Vec<Arc<Post>>,
+    pub(super) threads: usize,
+    pub(super) epoch: Instant,
+    pub(super) arrivals: Option<async_channel::Receiver<Instant>>,
+    pub(super) orders: mpsc::UnboundedReceiver<Order>,
+    pub(super) kills: mpsc::UnboundedReceiver<Kill>,
+    pub(super) reports: mpsc::UnboundedSender<Report>,
+    pub(super) sessions: Arc<AtomicU32>,
+}
+
+impl Station {
+    /// Serves the users until they are done.
+    pub(super) fn man<S: Session, W: Workload>(self, shape: W::Shape) {
+        match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => LocalSet::new().block_on(&runtime, Shift::<W>::new::<S>(self, shape).work::<S>()),
+            Err(error) => tracing::error!(%error, "no runtime for virtual users; raise the limit of open files"),
+        }
+    }
+}
+
+/// A thread at work.
+struct Shift<W: Workload> {
+    station: Station,
+    floor: Rc<Floor<W>>,
+    locals: Vec<Rc<Local>>,
+    users: JoinSet<()>,
+    /// Users that died.
+    ended_early: u32,
+    kinds: usize,
+    tick: u64,
+    start: Option<Instant>,
+    shown: u32,
+}
+
+impl<W: Workload> Shift<W> {
+    fn new<S: Session>(station: Station, shape: W::Shape) -> Self {
+        let kinds = W::kinds(&shape).len();
+        let separate = separate_response(&station.plan.profile.pacing);
+        let plan = FloorPlan {
+            target: station.plan.study.target.clone(),
+            statements: W::statements(&shape, S::DIALECT).into(),
+            shape: Rc::new(shape),
+            pacing: station.plan.profile.pacing,
+            limit: station.plan.limit,
+            arrivals: station.arrivals.clone(),
+            epoch: station.epoch,
+            doors: (CONNECTING_AT_ONCE / station.threads).max(1),
+        };
+        let floor = Floor::new(plan, Recorder::new(Tally::new(kinds, separate), Instant::now()));
+        let posts = station.posts.iter();
+        let locals = posts.map(|post| Rc::new(Local { post: Arc::clone(post), ..Local::default() })).collect();
+        Shift { station, floor, locals, users: JoinSet::new(), ended_early: 0, kinds, tick: 0, start: None, shown: 0 }
+    }
+
+    async fn work<S: Session>(mut self) {
+        let connected = Rc::new(Connected::default());
+        loop {
+            let cut_at = self.next_cut();
+            tokio::select! {
+                order = self.station.orders.recv() => match order {
+                    Some(Order::Connect { begin }) => self.seat_users::<S>(begin, &connected),
+                    Some(Order::Start { at }) => self.begin(at).await,
+                    Some(Order::Stop) | None => self.floor.set_stage(Stage::Stopping),
+                },
+                Some(seat) = self.station.kills.recv() => self.locals[seat].kill(),
+                Some(result) = self.users.join_next(), if !self.users.is_empty() => self.user_left(result),
+                () = fine::sleep_until(cut_at.unwrap_or_else(Instant::now)), if cut_at.is_some() => self.cut(),
+                () = connected.changed.notified() => self.tell_connected(&connected),
+            }
+            self.show_sessions();
+            if self.users.is_empty() && self.floor.stage() == Stage::Stopping {
+                break;
+            }
+        }
+        if self.start.is_some() {
+            self.cut();
+        }
+        self.show_sessions();
+        self.tell(Report::Done { connected: self.floor.connected.get() });
+    }
+
+    fn next_cut(&self) -> Option<Instant> {
+        let ticks = u32::try_from(self.tick + 1).unwrap_or(u32::MAX);
+        self.start.map(|start| start + self.station.plan.interval * ticks)
+    }
+
+    fn seat_users<S: Session>(&mut self, begin: Instant, connected: &Rc<Connected>) {
+        let gap = Duration::from_secs_f64(1.0 / self.station.plan.study.schedule.connect_rate);
+        connected.missing.set(self.station.seats.len());
+        if self.station.seats.is_empty() {
+            connected.changed.notify_one();
+        }
+        for (index, (place, seat)) in self.station.seats.iter().enumerate() {
+            let user = User::<S, W>::new(Rc::clone(&self.floor), Rc::clone(&self.locals[index]), *seat);
+            let at = begin + gap.mul_f64(*place as f64);
+            let connected = Rc::clone(connected);
+            self.users.spawn_local(user.live(at, move |id| connected.one(id)));
+        }
+    }
+
+    fn tell_connected(&mut self, connected: &Connected) {
+        if let Some(fault) = self.floor.refusal.borrow_mut().take() {
+            self.floor.set_stage(Stage::Stopping);
+            return self.tell(Report::Refused(fault));
+        }
+        if connected.missing.get() > 0 {
+            return;
+        }
+        let session_ids = connected.ids.take();
+        let reached = self.floor.reached.borrow_mut().take();
+        self.tell(Report::Connected { session_ids, reached });
+    }
+
+    /// Users wait for a stage, not for a time, so that one timer is enough for all of them.
+    async fn begin(&mut self, at: Instant) {
+        fine::sleep_until(at).await;
+        self.start = Some(at);
+        self.floor.recorder.borrow_mut().begin(at);
+        self.floor.set_stage(Stage::Running);
+    }
+
+    fn user_left(&mut self, result: Result<(), tokio::task::JoinError>) {
+        if let Err(error) = result {
+            tracing::error!(%error, "a virtual user died");
+            self.ended_early += 1;
+        }
+        let finished = self.users.is_empty() && self.floor.limit.is_some() && self.floor.stage() == Stage::Running;
+        if finished {
+            self.tell(Report::Idle);
+        }
+    }
+
+    fn cut(&mut self) {
+        let separate = separate_response(&self.floor.pacing);
+        let empty = Tally::new(self.kinds, separate);
+        let (tally, from, to) = self.floor.recorder.borrow_mut().cut(Instant::now(), empty);
+        // A thread that was held up makes up for it with intervals of no length, so that every tick has all its parts.
+        self.tick += 1;
+        self.tell(Report::Part(Part {
+            tick: self.tick,
+            tally,
+            from,
+            to,
+            connected: self.floor.connected.get(),
+            ended: self.ended_early,
+        }));
+    }
+
+    fn show_sessions(&mut self) {
+        let now = self.floor.connected.get();
+        if now != self.shown {
+            self.station.sessions.fetch_add(now.wrapping_sub(self.shown), Ordering::Relaxed);
+            self.shown = now;
+        }
+    }
+
+    fn tell(&self, report: Report) {
+        if self.station.reports.send(report).is_err() {
+            tracing::debug!("a report came after the run had been given up");
+        }
+    }
+}
+
+/// How many users are still to connect.
+#[derive(Default)]
+struct Connected {
+    missing: Cell<usize>,
+    ids: Cell<Vec<u64>>,
+    changed: tokio::sync::Notify,
+}
+
+impl Connected {
+    fn one(&self, id: Option<u64>) {
+        let mut ids = self.ids.take();
+        ids.push(id.unwrap_or(0));
+        self.ids.set(ids);
+        self.missing.set(self.missing.get() - 1);
+        self.changed.notify_one();
+    }
+}

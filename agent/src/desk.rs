@@ -1,0 +1,241 @@
+//! Where commands become work: one run at a time, jobs and control statements beside it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, ensure};
+use secrecy::SecretString;
+use vufleet_proto::v1::{self, command, event::Body, phase};
+use vufleet_scenarios::study::{self, Edits, Measure, Profile, Study};
+
+use crate::clock::CommonClock;
+use crate::config::{Config, Role};
+use crate::crew::{Crew, CrewPlan};
+use crate::outbox::Outlet;
+use crate::watch::{Watch, WatchPlan};
+use crate::{observe, populate};
+
+/// The run at hand.
+struct Run {
+    number: u64,
+    crew: Option<Crew>,
+    watch: Watch,
+}
+
+/// What the agent is doing.
+pub struct Desk {
+    config: Config,
+    clock: CommonClock,
+    outlet: Outlet,
+    run: Option<Run>,
+    /// Jobs under way, with the flag that ends each.
+    jobs: HashMap<u64, Arc<AtomicBool>>,
+}
+
+impl Desk {
+    /// An idle desk.
+    pub fn new(config: Config, clock: CommonClock, outlet: Outlet) -> Self {
+        Desk { config, clock, outlet, run: None, jobs: HashMap::new() }
+    }
+
+    /// Number of the run at hand, 0 when idle.
+    pub fn run(&self) -> u64 {
+        self.run.as_ref().map_or(0, |run| run.number)
+    }
+
+    /// Sessions connected now.
+    pub fn sessions(&self) -> u32 {
+        self.run.as_ref().and_then(|run| run.crew.as_ref()).map_or(0, Crew::sessions)
+    }
+
+    /// Whether there is anything that a silent coordinator would leave behind.
+    pub fn is_busy(&self) -> bool {
+        self.run.is_some() || !self.jobs.is_empty()
+    }
+
+    /// Does what a command says. Failures become events; nothing is returned.
+    pub fn obey(&mut self, command: command::Body) {
+        match command {
+            command::Body::Prepare(prepare) => self.prepare(&prepare),
+            command::Body::Connect(connect) => {
+                if let Some(crew) = self.crew(connect.run) {
+                    crew.connect();
+                }
+            }
+            command::Body::Start(start) => self.start(&start),
+            command::Body::Stop(stop) => {
+                if let Some(crew) = self.crew(stop.run) {
+                    crew.stop(Duration::from_nanos(stop.grace_ns));
+                }
+            }
+            command::Body::Cancel(cancel) => self.cancel(cancel.run),
+            command::Body::ReadCounters(read) => {
+                if let Some(run) = self.run.as_ref().filter(|run| run.number == read.run) {
+                    run.watch.read_counters();
+                }
+            }
+            command::Body::Populate(job) => self.populate(job),
+            command::Body::Control(control) => self.control(control),
+            command::Body::Welcome(_) | command::Body::Ack(_) | command::Body::ClockEcho(_) => {}
+        }
+    }
+
+    /// Ends everything: another coordinator, or the end of this process.
+    pub fn abandon(&mut self) {
+        self.run = None;
+        for (_, over) in self.jobs.drain() {
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    /// Ends everything because nobody is there to answer for it, and leaves word of that.
+    pub fn lease_lost(&mut self) {
+        if let Some(run) = &self.run {
+            let message = "the coordinator was silent for longer than the lease; the load was stopped".to_owned();
+            self.phase(run.number, v1::Phase { kind: phase::Kind::LeaseLost as i32, message, ..Default::default() });
+        }
+        self.abandon();
+    }
+
+    fn crew(&self, run: u64) -> Option<&Crew> {
+        self.run.as_ref().filter(|current| current.number == run)?.crew.as_ref()
+    }
+
+    fn phase(&self, run: u64, phase: v1::Phase) {
+        self.outlet.send(run, Body::Phase(phase));
+    }
+
+    fn prepare(&mut self, prepare: &v1::Prepare) {
+        self.run = None;
+        match self.try_prepare(prepare) {
+            Ok(run) => {
+                self.run = Some(run);
+                self.phase(prepare.run, v1::Phase { kind: phase::Kind::Prepared as i32, ..Default::default() });
+            }
+            Err(error) => self.phase(
+                prepare.run,
+                v1::Phase { kind: phase::Kind::Failed as i32, message: format!("{error:#}"), ..Default::default() },
+            ),
+        }
+    }
+
+    fn try_prepare(&self, prepare: &v1::Prepare) -> anyhow::Result<Run> {
+        let study = Arc::new(read_study(&prepare.study, prepare.secrets.as_ref())?);
+        ensure!(
+            study.digest == prepare.digest,
+            "this agent reads another study than the coordinator sent; agent and coordinator must be of one version"
+        );
+        let profile = study
+            .profile(&prepare.profile)
+            .with_context(|| format!("the study has no profile {:?}", prepare.profile))?
+            .clone();
+        let interval = Duration::from_nanos(prepare.interval_ns);
+        let crew = match &prepare.drive {
+            Some(drive) => {
+                ensure!(self.config.roles.contains(&Role::Drive), "this agent does not drive; check its --roles");
+                let plan = self.crew_plan(prepare, drive, Arc::clone(&study), profile, interval);
+                Some(Crew::muster(&plan, self.clock.clone(), self.outlet.clone())?)
+            }
+            None => None,
+        };
+        let watch = Watch::launch(WatchPlan {
+            study,
+            run: prepare.run,
+            interval,
+            counters: prepare.observe.is_some_and(|observe| observe.counters),
+            role: if prepare.observe.is_some() { Role::Observe } else { Role::Drive },
+            clock: self.clock.clone(),
+            outlet: self.outlet.clone(),
+        })?;
+        Ok(Run { number: prepare.run, crew, watch })
+    }
+
+    fn crew_plan(
+        &self,
+        prepare: &v1::Prepare,
+        drive: &v1::Drive,
+        study: Arc<Study>,
+        mut profile: Profile,
+        interval: Duration,
+    ) -> CrewPlan {
+        let mut limit = match study.schedule.measure {
+            Measure::Transactions(count) => Some(count),
+            Measure::Duration(_) => None,
+        };
+        if prepare.smoke {
+            profile.sessions_per_vu = 1;
+            profile.pacing = study::Pacing::None;
+            limit = Some(1);
+        }
+        CrewPlan {
+            study,
+            profile,
+            first_vu: drive.first_vu,
+            vus: drive.vus,
+            total_vus: drive.total_vus,
+            run: prepare.run,
+            interval,
+            limit,
+            threads: self.config.threads,
+        }
+    }
+
+    fn start(&self, start: &v1::StartAt) {
+        let Some(run) = self.run.as_ref().filter(|run| run.number == start.run) else { return };
+        let at = self.clock.instant(start.at_ns);
+        if at < Instant::now() {
+            tracing::warn!(late = ?at.elapsed(), "the start was ordered for a time that had passed");
+        }
+        run.watch.align(at);
+        if let Some(crew) = &run.crew {
+            crew.start(at);
+        }
+    }
+
+    fn cancel(&mut self, number: u64) {
+        if self.run.as_ref().is_some_and(|run| run.number == number) {
+            self.run = None;
+        }
+        if let Some(over) = self.jobs.remove(&number) {
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+
+    fn populate(&mut self, job: v1::Populate) {
+        self.jobs.retain(|_, over| !over.load(std::sync::atomic::Ordering::Relaxed));
+        let over = Arc::new(AtomicBool::new(false));
+        self.jobs.insert(job.job, Arc::clone(&over));
+        let number = job.job;
+        let started = read_study(&job.study, job.secrets.as_ref())
+            .and_then(|study| populate::start(Arc::new(study), job, self.config.threads, over, self.outlet.clone()));
+        if let Err(error) = started {
+            self.jobs.remove(&number);
+            let error = format!("{error:#}");
+            self.outlet.send(
+                number,
+                Body::Populate(v1::PopulateProgress { finished: true, error, ..Default::default() }),
+            );
+        }
+    }
+
+    fn control(&self, control: v1::Control) {
+        let outlet = self.outlet.clone();
+        let id = control.id;
+        let work = move || outlet.send(0, Body::Control(observe::control::run(&control)));
+        if let Err(error) = std::thread::Builder::new().name("control".to_owned()).spawn(work) {
+            let error = format!("cannot start a thread for control statements: {error}; raise the limit of threads (ulimit -u)");
+            self.outlet.send(0, Body::Control(v1::ControlResult { id, error, ..Default::default() }));
+        }
+    }
+}
+
+/// Reads a study that the coordinator sent, with the passwords that came beside it.
+pub fn read_study(text: &str, secrets: Option<&v1::Secrets>) -> anyhow::Result<Study> {
+    let mut study = study::read(text, &Edits::default()).context("the study that the coordinator sent is refused")?;
+    if let Some(password) = secrets.and_then(|secrets| secrets.password.as_ref()) {
+        study.target.password = Some(SecretString::from(password.as_str()));
+    }
+    Ok(study)
+}

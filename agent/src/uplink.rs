@@ -1,0 +1,283 @@
+//! The stream to the coordinator: dials, introduces itself, keeps the clock, resends what was not recorded, and tells
+//! when the coordinator has been silent for longer than the lease.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Endpoint;
+use tonic::{Code, Streaming};
+use vufleet_proto::v1::{self, Command, Event, command, event::Body, fleet_client::FleetClient};
+
+use crate::clock::{CommonClock, Estimator};
+use crate::config::Config;
+use crate::desk::Desk;
+use crate::limits::Identity;
+use crate::observe::process::ProcessMeter;
+use crate::outbox::{Outbox, Outlet};
+
+const HEARTBEAT: Duration = Duration::from_secs(1);
+/// How often the lease is looked at and a lost connection dialled again.
+const ROUND: Duration = Duration::from_millis(200);
+/// Exchanges right after joining, so that the first estimate is a good one.
+const FIRST_PROBES: u32 = 8;
+/// Events that may wait inside one connection before the rest stays in the outbox.
+const IN_FLIGHT: usize = 256;
+/// Lease until the first coordinator has told another.
+const DEFAULT_LEASE: Duration = Duration::from_secs(10);
+
+/// One connection.
+struct Link {
+    events: mpsc::Sender<Event>,
+    commands: Streaming<Command>,
+}
+
+type Dial = Pin<Box<dyn Future<Output = Result<Link, tonic::Status>>>>;
+
+/// Keeps the agent connected until it is told to stop or refused for good.
+pub struct Uplink {
+    config: Config,
+    identity: Identity,
+    clock: CommonClock,
+    estimator: Estimator,
+    outbox: Outbox,
+    desk: Desk,
+    meter: ProcessMeter,
+    link: Option<Link>,
+    lease: Duration,
+    heard: Instant,
+    coordinator: u64,
+    /// What was last logged about a missing coordinator, so that it is said once.
+    complaint: String,
+}
+
+impl Uplink {
+    /// An uplink that has not dialled yet.
+    pub fn new(config: Config, identity: Identity, clock: CommonClock, outlet: Outlet) -> Self {
+        let desk = Desk::new(config.clone(), clock.clone(), outlet);
+        Uplink {
+            config,
+            identity,
+            clock,
+            estimator: Estimator::default(),
+            outbox: Outbox::default(),
+            desk,
+            meter: ProcessMeter::default(),
+            link: None,
+            lease: DEFAULT_LEASE,
+            heard: Instant::now(),
+            coordinator: 0,
+            complaint: String::new(),
+        }
+    }
+
+    /// Runs until `stop` resolves.
+    ///
+    /// # Errors
+    /// When the coordinator refuses this agent for good (another protocol version).
+    pub async fn run(
+        mut self,
+        mut inbox: mpsc::UnboundedReceiver<(u64, Body)>,
+        stop: impl Future<Output = ()>,
+    ) -> anyhow::Result<()> {
+        let mut stop = std::pin::pin!(stop);
+        let mut heartbeat = tokio::time::interval(HEARTBEAT);
+        let mut round = tokio::time::interval(ROUND);
+        for timer in [&mut heartbeat, &mut round] {
+            timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        }
+        let mut dial = Some(self.dial());
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                linked = async { dial.as_mut().expect("guarded").await }, if dial.is_some() => {
+                    dial = None;
+                    self.dialled(linked)?;
+                }
+                command = next_command(&mut self.link), if self.link.is_some() => self.take(command)?,
+                Some((run, body)) = inbox.recv() => self.outbox.push(run, body),
+                _ = heartbeat.tick() => self.beat(),
+                _ = round.tick() => {
+                    self.watch_lease();
+                    if self.link.is_none() && dial.is_none() {
+                        dial = Some(self.dial());
+                    }
+                }
+            }
+            self.hand_over();
+        }
+        self.desk.abandon();
+        // A moment for the last events; the coordinator has noticed by the closed stream if they are late.
+        self.farewell(&mut inbox).await;
+        Ok(())
+    }
+
+    fn dial(&self) -> Dial {
+        let hello = Event { seq: 0, run: 0, body: Some(Body::Hello(self.identity.hello(&self.config))) };
+        Box::pin(dial(self.config.coordinator.clone(), hello))
+    }
+
+    fn dialled(&mut self, linked: Result<Link, tonic::Status>) -> anyhow::Result<()> {
+        match linked {
+            Ok(link) => {
+                self.link = Some(link);
+                Ok(())
+            }
+            Err(status) => self.lost(&status),
+        }
+    }
+
+    fn take(&mut self, command: Result<Option<Command>, tonic::Status>) -> anyhow::Result<()> {
+        match command {
+            Ok(Some(command)) => {
+                self.heard = Instant::now();
+                if let Some(body) = command.body {
+                    self.obey(body);
+                }
+                Ok(())
+            }
+            Ok(None) => self.lost(&tonic::Status::unavailable("the coordinator closed the stream")),
+            Err(status) => self.lost(&status),
+        }
+    }
+
+    fn lost(&mut self, status: &tonic::Status) -> anyhow::Result<()> {
+        self.link = None;
+        if status.code() == Code::FailedPrecondition {
+            bail!("{}", status.message());
+        }
+        if self.complaint != status.message() {
+            self.complaint = status.message().to_owned();
+            tracing::warn!(coordinator = self.config.coordinator, reason = %self.complaint, "no coordinator; dialling again until there is one");
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, command: command::Body) {
+        match command {
+            command::Body::Welcome(welcome) => self.welcomed(&welcome),
+            command::Body::Ack(ack) => self.outbox.acknowledged(ack.seq),
+            command::Body::ClockEcho(echo) => {
+                let received = self.clock.monotonic_ns(Instant::now());
+                self.estimator.exchange(&self.clock, echo.sent_ns, echo.coordinator_ns, received);
+            }
+            other => self.desk.obey(other),
+        }
+    }
+
+    fn welcomed(&mut self, welcome: &v1::Welcome) {
+        self.complaint.clear();
+        self.lease = Duration::from_nanos(welcome.lease_ns);
+        tracing::info!(coordinator = self.config.coordinator, version = welcome.version, "joined");
+        if self.coordinator != welcome.coordinator {
+            // Another coordinator knows nothing of what the last one had ordered, and has another clock.
+            if self.coordinator != 0 {
+                self.desk.abandon();
+            }
+            self.coordinator = welcome.coordinator;
+            self.estimator.reset();
+        }
+        self.outbox.rewind(welcome.last_seq);
+        for _ in 0..FIRST_PROBES {
+            self.probe();
+        }
+        self.beat();
+    }
+
+    fn beat(&mut self) {
+        let heartbeat = v1::Heartbeat {
+            offset_ns: self.clock.offset_from_wall_ns(),
+            uncertainty_ns: self.clock.uncertainty_ns(),
+            run: self.desk.run(),
+            sessions: self.desk.sessions(),
+            process_cpu_percent: self.meter.percent_of_host(),
+        };
+        self.send_now(Body::Heartbeat(heartbeat));
+        self.probe();
+    }
+
+    fn probe(&mut self) {
+        let sent_ns = self.clock.monotonic_ns(Instant::now());
+        self.send_now(Body::ClockProbe(v1::ClockProbe { sent_ns }));
+    }
+
+    /// Sends what is only true now; where the connection is full, it is not worth waiting.
+    fn send_now(&mut self, body: Body) {
+        if let Some(link) = &self.link
+            && link.events.try_send(Event { seq: 0, run: 0, body: Some(body) }).is_err()
+        {
+            tracing::debug!("the connection to the coordinator is full or closed");
+        }
+    }
+
+    /// Hands recorded events to the connection as long as it takes them.
+    fn hand_over(&mut self) {
+        let Some(link) = &self.link else { return };
+        // Before the welcome it is not known what is recorded already.
+        if self.coordinator == 0 {
+            return;
+        }
+        while let Some(event) = self.outbox.next() {
+            if link.events.try_send(event.clone()).is_err() {
+                return;
+            }
+            self.outbox.handed_over();
+        }
+    }
+
+    fn watch_lease(&mut self) {
+        if self.heard.elapsed() > self.lease && self.desk.is_busy() {
+            tracing::warn!(lease = ?self.lease, "the coordinator has been silent for longer than the lease: the load stops");
+            self.desk.lease_lost();
+        }
+    }
+
+    async fn farewell(mut self, inbox: &mut mpsc::UnboundedReceiver<(u64, Body)>) {
+        let last_moment = Instant::now() + Duration::from_secs(2);
+        while Instant::now() < last_moment && self.link.is_some() {
+            while let Ok((run, body)) = inbox.try_recv() {
+                self.outbox.push(run, body);
+            }
+            self.hand_over();
+            if self.outbox.is_empty() && !self.desk.is_busy() {
+                return;
+            }
+            match tokio::time::timeout(ROUND, next_command(&mut self.link)).await {
+                Ok(Ok(Some(Command { body: Some(command::Body::Ack(ack)) }))) => self.outbox.acknowledged(ack.seq),
+                Ok(Ok(Some(_))) | Err(_) => {}
+                Ok(_) => return,
+            }
+        }
+    }
+}
+
+async fn next_command(link: &mut Option<Link>) -> Result<Option<Command>, tonic::Status> {
+    match link {
+        Some(link) => link.commands.message().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn dial(url: String, hello: Event) -> Result<Link, tonic::Status> {
+    let unavailable = |error: tonic::transport::Error| tonic::Status::unavailable(format!("{url}: {error}"));
+    let endpoint = Endpoint::from_shared(url.clone())
+        .map_err(unavailable)?
+        .connect_timeout(Duration::from_secs(5))
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(Duration::from_secs(2))
+        .keep_alive_timeout(Duration::from_secs(5))
+        .keep_alive_while_idle(true);
+    let channel = endpoint.connect().await.map_err(unavailable)?;
+    let mut client = FleetClient::new(channel)
+        .max_decoding_message_size(vufleet_proto::MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(vufleet_proto::MAX_MESSAGE_BYTES);
+    let (events, outgoing) = mpsc::channel(IN_FLIGHT);
+    if events.try_send(hello).is_err() {
+        return Err(tonic::Status::internal("a fresh channel was full"));
+    }
+    let commands = client.join(ReceiverStream::new(outgoing)).await?.into_inner();
+    Ok(Link { events, commands })
+}

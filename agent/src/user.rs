@@ -1,0 +1,467 @@
+//! A virtual user's session: waits until a transaction is due, runs it, counts how it ended, and comes back after
+//! whatever happened to its connection.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Notify, Semaphore};
+use vufleet_scenarios::session::{Fault, FaultKind, Session, Stmt};
+use vufleet_scenarios::sql::Statement;
+use vufleet_scenarios::study::{Pacing, Target};
+use vufleet_scenarios::workload::{Outcome, Seat, Workload};
+
+use crate::fine;
+use crate::measured::Measured;
+use crate::recorder::{End, Finished, Recorder};
+use crate::watchdog::Post;
+
+/// Retries of one transaction, at most.
+const MAX_RETRIES: u32 = 10;
+/// First back-off; doubled with each further attempt up to [`LAST_BACK_OFF`], jittered by half.
+const FIRST_BACK_OFF: Duration = Duration::from_millis(1);
+const LAST_BACK_OFF: Duration = Duration::from_secs(1);
+/// Attempts to open a session before the run's start. Later ones never end.
+const CONNECT_ATTEMPTS: u32 = 3;
+
+/// What the users of one thread are allowed to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Open sessions and wait.
+    Connecting,
+    /// Transactions may start.
+    Running,
+    /// No transaction starts any more.
+    Stopping,
+}
+
+/// What the users of one thread share. Nothing in it is ever touched by another thread.
+pub struct Floor<W: Workload> {
+    /// Where sessions connect.
+    pub target: Target,
+    /// What they send.
+    pub statements: Rc<[Statement]>,
+    /// Whether all of it is prepared after connecting.
+    pub eager: bool,
+    /// What the workload's seats share.
+    pub shape: Rc<W::Shape>,
+    /// When transactions are due.
+    pub pacing: Pacing,
+    /// Transactions of a session, where they are counted.
+    pub limit: Option<u64>,
+    /// Due times of open arrivals.
+    pub arrivals: Option<async_channel::Receiver<Instant>>,
+    /// Origin of the nanoseconds told to the watchdog.
+    pub epoch: Instant,
+    /// How many sessions may be in the middle of connecting.
+    pub doors: Semaphore,
+    /// What happened since the last cut.
+    pub recorder: RefCell<Recorder>,
+    /// Sessions connected now.
+    pub connected: Cell<u32>,
+    /// The fault that ended the connect phase.
+    pub refusal: RefCell<Option<Fault>>,
+    /// How and to what the first session connected.
+    pub reached: RefCell<Option<Reached>>,
+    stage: Cell<Stage>,
+    changed: Notify,
+}
+
+/// How the target was reached, for reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    /// "tcp, TLS", "unix socket", ...
+    pub connection: String,
+    /// The server's version.
+    pub version: String,
+}
+
+/// What a floor is made of.
+pub struct FloorPlan<W: Workload> {
+    /// Where sessions connect.
+    pub target: Target,
+    /// What they send.
+    pub statements: Rc<[Statement]>,
+    /// What the workload's seats share.
+    pub shape: Rc<W::Shape>,
+    /// When transactions are due.
+    pub pacing: Pacing,
+    /// Transactions of a session, where they are counted.
+    pub limit: Option<u64>,
+    /// Due times of open arrivals.
+    pub arrivals: Option<async_channel::Receiver<Instant>>,
+    /// Origin of the nanoseconds told to the watchdog.
+    pub epoch: Instant,
+    /// How many sessions may be in the middle of connecting.
+    pub doors: usize,
+}
+
+impl<W: Workload> Floor<W> {
+    /// A floor on which nothing has happened yet.
+    pub fn new(plan: FloorPlan<W>, recorder: Recorder) -> Rc<Self> {
+        Rc::new(Floor {
+            eager: W::eager(&plan.shape),
+            target: plan.target,
+            statements: plan.statements,
+            shape: plan.shape,
+            pacing: plan.pacing,
+            limit: plan.limit,
+            arrivals: plan.arrivals,
+            epoch: plan.epoch,
+            doors: Semaphore::new(plan.doors),
+            recorder: RefCell::new(recorder),
+            connected: Cell::new(0),
+            refusal: RefCell::new(None),
+            reached: RefCell::new(None),
+            stage: Cell::new(Stage::Connecting),
+            changed: Notify::new(),
+        })
+    }
+
+    /// What is allowed now.
+    pub fn stage(&self) -> Stage {
+        self.stage.get()
+    }
+
+    /// Allows something else, and wakes everybody who waits.
+    pub fn set_stage(&self, stage: Stage) {
+        if self.stage.get() != Stage::Stopping {
+            self.stage.set(stage);
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Waits for the start. False when there will be none.
+    async fn started(&self) -> bool {
+        loop {
+            match self.stage() {
+                Stage::Connecting => self.changed.notified().await,
+                Stage::Running => return true,
+                Stage::Stopping => return false,
+            }
+        }
+    }
+
+    /// Does something unless the stop comes first.
+    async fn unless_stopped<T>(&self, what: impl Future<Output = T>) -> Option<T> {
+        let mut what = pin!(what);
+        loop {
+            if self.stage() == Stage::Stopping {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                done = &mut what => return Some(done),
+                () = self.changed.notified() => {}
+            }
+        }
+    }
+
+    /// When the next transaction is due, once it is. `last`: the end of the one before.
+    async fn next_due(&self, last: Option<Instant>) -> Option<Instant> {
+        match self.pacing {
+            Pacing::None => (self.stage() == Stage::Running).then(Instant::now),
+            Pacing::Wait(wait) => {
+                // The first ones are spread over one wait, or the sessions would move in step.
+                let due = match last {
+                    Some(end) => end + wait,
+                    None => Instant::now() + wait.mul_f64(rand::random()),
+                };
+                self.unless_stopped(fine::sleep_until(due)).await.map(|()| due)
+            }
+            Pacing::Rate(_) => self.arrivals.as_ref()?.recv().await.ok(),
+        }
+    }
+}
+
+/// One seat's own state on its thread, reachable for the watchdog's last resort.
+#[derive(Default)]
+pub struct Local {
+    /// What the watchdog reads.
+    pub post: Arc<Post>,
+    killed: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Local {
+    /// Makes the user give its session up, whatever it waits for.
+    pub fn kill(&self) {
+        self.killed.set(true);
+        if let Some(waker) = self.waker.borrow_mut().take() {
+            waker.wake();
+        }
+    }
+
+    /// Runs a database call unless the session has to be given up first.
+    async fn guard<T>(&self, call: impl Future<Output = T>) -> Option<T> {
+        let mut call = pin!(call);
+        std::future::poll_fn(|context| {
+            if self.killed.take() {
+                return Poll::Ready(None);
+            }
+            let poll = call.as_mut().poll(context);
+            if poll.is_pending() {
+                let mut waker = self.waker.borrow_mut();
+                if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+                    *waker = Some(context.waker().clone());
+                }
+            }
+            poll.map(Some)
+        })
+        .await
+    }
+}
+
+/// How long to wait before attempt `attempt` (1 is the first repeat).
+fn back_off(attempt: u32) -> Duration {
+    let doubled = FIRST_BACK_OFF.saturating_mul(1 << attempt.saturating_sub(1).min(16));
+    doubled.min(LAST_BACK_OFF).mul_f64(rand::random_range(0.5..1.5))
+}
+
+/// How an attempt at a transaction ended.
+enum Attempt {
+    Done(Outcome),
+    /// The same inputs may be sent again.
+    Again,
+    /// Given up; the session may be gone.
+    Over(End),
+}
+
+/// A session's user.
+pub struct User<S: Session, W: Workload> {
+    floor: Rc<Floor<W>>,
+    local: Rc<Local>,
+    workload: W,
+    session: Option<Measured<S>>,
+    /// Transactions given up in a row, to slow down a user whose every transaction fails.
+    failures: u32,
+}
+
+impl<S: Session, W: Workload> User<S, W> {
+    /// Takes a seat.
+    pub fn new(floor: Rc<Floor<W>>, local: Rc<Local>, seat: Seat) -> Self {
+        let workload = W::seat(Rc::clone(&floor.shape), seat);
+        User { floor, local, workload, session: None, failures: 0 }
+    }
+
+    /// The whole life: connect at `connect_at`, `connected`, work until the stop or the limit, say goodbye.
+    pub async fn live(mut self, connect_at: Instant, connected: impl FnOnce(Option<u64>)) {
+        let floor = Rc::clone(&self.floor);
+        let first = floor.unless_stopped(Box::pin(async {
+            fine::sleep_until(connect_at).await;
+            Self::first_session(&floor).await
+        }));
+        match first.await {
+            Some(Ok(session)) => self.seat(session),
+            Some(Err(fault)) => {
+                floor.refusal.borrow_mut().get_or_insert(fault);
+                return connected(None);
+            }
+            None => return,
+        }
+        connected(self.session.as_ref().and_then(Session::id));
+        if floor.started().await {
+            self.work().await;
+        }
+        self.leave().await;
+    }
+
+    async fn work(&mut self) {
+        let mut last = None;
+        let mut left = self.floor.limit.unwrap_or(u64::MAX);
+        while left > 0 {
+            let Some(due) = self.floor.next_due(last).await else { return };
+            last = Some(self.transact(due).await);
+            left -= 1;
+            if self.session.is_none() && !self.reopen().await {
+                return;
+            }
+            if self.failures > 0 && self.floor.unless_stopped(fine::sleep(back_off(self.failures))).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// One transaction with all its retries. Returns its end.
+    async fn transact(&mut self, due: Instant) -> Instant {
+        let kind = self.workload.draw().kind;
+        let start = if matches!(self.floor.pacing, Pacing::None) { due } else { Instant::now() };
+        let mut end = End::Failed;
+        for attempt in 1..=MAX_RETRIES + 1 {
+            match self.attempt(kind).await {
+                Attempt::Done(Outcome::Committed) => end = End::Ok,
+                Attempt::Done(Outcome::RolledBack) => end = End::Rollback,
+                Attempt::Over(over) => end = over,
+                Attempt::Again if attempt <= MAX_RETRIES && self.pause_before_retry(kind, attempt).await => continue,
+                Attempt::Again => {}
+            }
+            break;
+        }
+        self.failures = if end == End::Failed { self.failures + 1 } else { 0 };
+        self.record(kind, end, start, due)
+    }
+
+    async fn pause_before_retry(&mut self, kind: usize, attempt: u32) -> bool {
+        let going_on = self.floor.unless_stopped(fine::sleep(back_off(attempt))).await.is_some();
+        if going_on {
+            self.floor.recorder.borrow_mut().tally.retry(kind);
+        }
+        going_on
+    }
+
+    async fn attempt(&mut self, kind: usize) -> Attempt {
+        let Some(session) = &mut self.session else { return Attempt::Over(End::Failed) };
+        let since = self.floor.epoch.elapsed().as_nanos() as u64;
+        self.local.post.busy(since);
+        let result = self.local.guard(self.workload.run(session)).await;
+        self.local.post.idle();
+        let dropped = result.is_none();
+        let fault = match result {
+            Some(Ok(outcome)) => return Attempt::Done(outcome),
+            Some(Err(fault)) => fault.kind,
+            None => FaultKind::Deadline,
+        };
+        self.floor.recorder.borrow_mut().tally.fault(kind, fault, 1);
+        if dropped || fault.ends_connection() {
+            let over = if session.is_uncertain() { End::Unknown } else { End::Failed };
+            self.lose(kind);
+            return Attempt::Over(over);
+        }
+        self.clean_up(kind).await;
+        if fault.is_transient() && self.session.is_some() { Attempt::Again } else { Attempt::Over(End::Failed) }
+    }
+
+    /// Every fault inside a transaction is followed by ROLLBACK before anything else: a server may keep the
+    /// transaction open, and the next BEGIN would commit it. If that fails, the connection is closed.
+    async fn clean_up(&mut self, kind: usize) {
+        let Some(session) = &mut self.session else { return };
+        self.floor.recorder.borrow_mut().tally.fault_rollback(kind);
+        self.local.post.busy(self.floor.epoch.elapsed().as_nanos() as u64);
+        let result = self.local.guard(session.rollback()).await;
+        self.local.post.idle();
+        if !matches!(result, Some(Ok(()))) {
+            self.lose(kind);
+        }
+    }
+
+    /// Gives the session up and counts what it still had to tell.
+    fn lose(&mut self, kind: usize) {
+        if let Some(mut session) = self.session.take() {
+            self.floor.recorder.borrow_mut().tally.sent(kind, session.take_sent());
+            session.discard();
+            self.floor.connected.set(self.floor.connected.get() - 1);
+        }
+    }
+
+    fn record(&mut self, kind: usize, end: End, start: Instant, due: Instant) -> Instant {
+        let now = Instant::now();
+        let (mut statements, mut queued, mut noted) = (0, Duration::ZERO, None);
+        if let Some(session) = &mut self.session {
+            statements = session.take_sent();
+            queued = session.take_queued();
+            noted = session.take_noted();
+        }
+        let finished = Finished {
+            kind,
+            end,
+            service: now.saturating_duration_since(start),
+            response: now.saturating_duration_since(due),
+            statements,
+            queued,
+        };
+        let mut recorder = self.floor.recorder.borrow_mut();
+        recorder.tally.finish(&finished);
+        if let Some(noted) = noted {
+            for (fault, count) in FaultKind::ALL.into_iter().zip(*noted) {
+                recorder.tally.fault(kind, fault, u64::from(count));
+            }
+        }
+        now
+    }
+
+    /// Opens the session again, however long it takes. False when the stop came first.
+    async fn reopen(&mut self) -> bool {
+        let floor = Rc::clone(&self.floor);
+        for attempt in 1.. {
+            match floor.unless_stopped(Box::pin(Self::open(&floor))).await {
+                Some(Ok(session)) => {
+                    floor.recorder.borrow_mut().tally.reconnect();
+                    self.seat(session);
+                    return true;
+                }
+                Some(Err(fault)) => floor.recorder.borrow_mut().tally.connect_fault(fault.kind),
+                None => return false,
+            }
+            // From 32 ms up: a database that restarts needs seconds, not thousands of attempts.
+            if floor.unless_stopped(fine::sleep(back_off(attempt + 5))).await.is_none() {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Opens the first session. What the server refuses for good is not tried again.
+    async fn first_session(floor: &Floor<W>) -> Result<Measured<S>, Fault> {
+        let mut attempt = 1;
+        loop {
+            match Self::open(floor).await {
+                Err(fault) if fault.kind == FaultKind::ConnectionLost && attempt < CONNECT_ATTEMPTS => {
+                    floor.recorder.borrow_mut().tally.connect_fault(fault.kind);
+                    fine::sleep(back_off(attempt + 5)).await;
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn open(floor: &Floor<W>) -> Result<Measured<S>, Fault> {
+        let _door = floor.doors.acquire().await.expect("the doors are never closed");
+        let mut session = Measured::<S>::connect(&floor.target, Rc::clone(&floor.statements)).await?;
+        if floor.eager {
+            for index in 0..floor.statements.len() {
+                session.prepare(Stmt(index as u16)).await?;
+            }
+        }
+        Ok(session)
+    }
+
+    fn seat(&mut self, session: Measured<S>) {
+        self.local.post.reach_by(session.interrupt());
+        self.floor.connected.set(self.floor.connected.get() + 1);
+        self.floor.reached.borrow_mut().get_or_insert_with(|| Reached {
+            connection: session.describe(),
+            version: session.version(),
+        });
+        self.session = Some(session);
+    }
+
+    async fn leave(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.floor.connected.set(self.floor.connected.get() - 1);
+            // A server that does not answer a goodbye must not hold up the end of the run.
+            if tokio::time::timeout(Duration::from_secs(2), session.close()).await.is_err() {
+                tracing::debug!("a session's goodbye was not answered");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn back_off_grows_and_is_bounded() {
+        for attempt in 1..40 {
+            let wait = back_off(attempt);
+            assert!(wait >= FIRST_BACK_OFF / 2 && wait <= LAST_BACK_OFF.mul_f64(1.5), "{attempt}: {wait:?}");
+        }
+        assert!(back_off(1) < Duration::from_millis(2));
+        assert!(back_off(20) >= Duration::from_millis(500));
+    }
+}

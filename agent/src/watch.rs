@@ -1,0 +1,200 @@
+//! Samples of a run: the host at every tick, and the database's counters where this agent reads them.
+//!
+//! Both happen on a thread of their own. A reading of the counters can take longer than an interval beside a busy
+//! database; the host's samples do not wait for it.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+use vufleet_proto::v1::{self, event::Body};
+use vufleet_scenarios::study::{Study, TargetKind};
+
+use crate::clock::CommonClock;
+use crate::config::Role;
+use crate::fine;
+use crate::observe::database::DatabaseObserver;
+use crate::observe::host::HostSampler;
+use crate::observe::process::ProcessChoice;
+use crate::outbox::Outlet;
+use crate::session::mysql::MysqlSession;
+
+/// What is to be sampled.
+pub struct WatchPlan {
+    /// The study, with the password of the target resolved.
+    pub study: Arc<Study>,
+    /// Number of the run.
+    pub run: u64,
+    /// Length of an interval.
+    pub interval: Duration,
+    /// Whether the database's counters are read here.
+    pub counters: bool,
+    /// Why this host is sampled.
+    pub role: Role,
+    /// The common clock.
+    pub clock: CommonClock,
+    /// Where samples go.
+    pub outlet: Outlet,
+}
+
+/// What is ordered: the grid's origin, and how many readings beside it.
+#[derive(Debug, Clone, Copy)]
+struct Orders {
+    origin: Instant,
+    extra_readings: u64,
+    over: bool,
+}
+
+/// Samples under way; dropping it ends them.
+pub struct Watch {
+    orders: watch::Sender<Orders>,
+}
+
+impl Watch {
+    /// Begins at once, on a grid of its own until [`align`](Watch::align).
+    pub fn launch(plan: WatchPlan) -> anyhow::Result<Watch> {
+        let origin = Instant::now();
+        let (orders, received) = watch::channel(Orders { origin, extra_readings: 0, over: false });
+        thread::Builder::new()
+            .name("watch".to_owned())
+            .spawn(move || match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => LocalSet::new().block_on(&runtime, work(plan, received)),
+                Err(error) => tracing::error!(%error, "no runtime for samples; raise the limit of open files"),
+            })
+            .context("cannot start a thread for samples; raise the limit of threads (ulimit -u)")?;
+        Ok(Watch { orders })
+    }
+
+    /// Samples fall on `origin` and whole intervals after it from now on.
+    pub fn align(&self, origin: Instant) {
+        self.orders.send_modify(|orders| orders.origin = origin);
+    }
+
+    /// Reads the counters once more, now.
+    pub fn read_counters(&self) {
+        self.orders.send_modify(|orders| orders.extra_readings += 1);
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.orders.send_modify(|orders| orders.over = true);
+    }
+}
+
+async fn work(plan: WatchPlan, orders: watch::Receiver<Orders>) {
+    let counters = read_counters(&plan, orders.clone());
+    tokio::join!(sample_host(&plan, orders), counters);
+}
+
+/// The next instant of the grid after `now`.
+fn next_tick(origin: Instant, interval: Duration, now: Instant) -> Instant {
+    match now.checked_duration_since(origin) {
+        None => origin,
+        Some(since) => {
+            let passed = (since.as_nanos() / interval.as_nanos().max(1)) as u32;
+            origin + interval * (passed + 1)
+        }
+    }
+}
+
+/// Waits for the next tick. True: it came; false: the samples are over. Another origin starts the wait again.
+async fn tick(orders: &mut watch::Receiver<Orders>, interval: Duration) -> bool {
+    loop {
+        let Orders { origin, over, .. } = *orders.borrow_and_update();
+        if over {
+            return false;
+        }
+        tokio::select! {
+            () = fine::sleep_until(next_tick(origin, interval, Instant::now())) => return true,
+            changed = orders.changed() => if changed.is_err() { return false },
+        }
+    }
+}
+
+async fn sample_host(plan: &WatchPlan, mut orders: watch::Receiver<Orders>) {
+    let choice = match plan.role {
+        Role::Observe => ProcessChoice::of(&plan.study),
+        Role::Drive => ProcessChoice::none(),
+    };
+    let mut sampler = match HostSampler::new(plan.role.name(), choice) {
+        Ok(sampler) => sampler,
+        Err(error) => return notice(plan, format!("this host cannot be sampled: {error:#}")),
+    };
+    let mut complaint = None;
+    while tick(&mut orders, plan.interval).await {
+        let at_ns = plan.clock.now();
+        match sampler.sample() {
+            Ok(sample) => plan.outlet.send(plan.run, Body::Host(v1::HostSample { at_ns, ..sample })),
+            Err(error) => tracing::warn!("this host could not be sampled: {error:#}"),
+        }
+        let missing = sampler.missing().map(str::to_owned);
+        if missing != complaint {
+            if let Some(reason) = &missing {
+                notice(plan, reason.clone());
+            }
+            complaint = missing;
+        }
+    }
+}
+
+fn notice(plan: &WatchPlan, text: String) {
+    tracing::warn!("{text}");
+    let at_ns = plan.clock.now();
+    plan.outlet.send(plan.run, Body::Notice(v1::Notice { level: v1::notice::Level::Warn as i32, text, at_ns }));
+}
+
+async fn read_counters(plan: &WatchPlan, mut orders: watch::Receiver<Orders>) {
+    if !plan.counters || plan.study.target.kind != TargetKind::Mysql {
+        return;
+    }
+    let mut observer = DatabaseObserver::<MysqlSession>::new(plan.study.control_target());
+    let mut extra_done = 0;
+    loop {
+        let Orders { extra_readings, over, .. } = *orders.borrow_and_update();
+        if over {
+            break;
+        }
+        if extra_readings == extra_done && !tick_or_order(&mut orders, plan.interval, extra_done).await {
+            break;
+        }
+        extra_done = orders.borrow().extra_readings;
+        let before_ns = plan.clock.now();
+        let reading = observer.read().await;
+        let after_ns = plan.clock.now();
+        plan.outlet.send(plan.run, Body::Counters(v1::Counters { before_ns, after_ns, ..reading }));
+    }
+    observer.close().await;
+}
+
+/// Waits for a tick or for an order to read now. False: the samples are over.
+async fn tick_or_order(orders: &mut watch::Receiver<Orders>, interval: Duration, extra_done: u64) -> bool {
+    loop {
+        let Orders { origin, extra_readings, over } = *orders.borrow_and_update();
+        if over || extra_readings != extra_done {
+            return !over;
+        }
+        tokio::select! {
+            () = fine::sleep_until(next_tick(origin, interval, Instant::now())) => return true,
+            changed = orders.changed() => if changed.is_err() { return false },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_lie_on_the_grid() {
+        let origin = Instant::now() + Duration::from_secs(10);
+        let second = Duration::from_secs(1);
+        assert_eq!(next_tick(origin, second, origin - second), origin);
+        assert_eq!(next_tick(origin, second, origin), origin + second);
+        assert_eq!(next_tick(origin, second, origin + second / 2), origin + second);
+        assert_eq!(next_tick(origin, second, origin + second * 7 + second / 3), origin + second * 8);
+    }
+}
