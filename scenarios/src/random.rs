@@ -1,12 +1,17 @@
 //! Seeded random streams: one a session, a function of the study's seed and the session's number alone.
 
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::workload::Seat;
 
 /// The generator behind every stream: small, fast, and the same on every machine.
 pub type Stream = Xoshiro256PlusPlus;
+
+/// Purposes of streams, their first coordinate.
+const SESSION: u64 = 1;
+const KEY: u64 = 2;
+const ROW: u64 = 3;
 
 /// Scrambles a word (the finaliser of SplitMix64; Steele, Lea, Flood, "Fast splittable pseudorandom number
 /// generators", OOPSLA 2014).
@@ -24,13 +29,38 @@ pub fn stream(seed: u64, coordinates: &[u64]) -> Stream {
 
 /// A session's own stream.
 pub fn session_stream(seat: &Seat) -> Stream {
-    stream(seat.seed, &[1, u64::from(seat.vu), u64::from(seat.session)])
+    stream(seat.seed, &[SESSION, u64::from(seat.vu), u64::from(seat.session)])
+}
+
+/// A session's stream of keys that must not repeat between runs. Another generation is another stream, for when the
+/// keys of this one turn out to be taken.
+pub fn key_stream(seat: &Seat, generation: u64) -> Stream {
+    stream(seat.seed, &[KEY, u64::from(seat.vu), u64::from(seat.session), seat.run, generation])
+}
+
+/// The stream behind one row of a table: whoever loads the row, alone or among others, gets the same one.
+pub fn row_stream(seed: u64, table: u32, row: u64) -> Stream {
+    stream(seed, &[ROW, u64::from(table), row])
+}
+
+/// A whole number below `bound`, which must not be 0.
+///
+/// Always one word of the stream, unlike an exact method: the relative bias is below 2^-32, and what a seed means does
+/// not hang on the version of a library.
+#[inline]
+pub fn below(stream: &mut Stream, bound: u32) -> u32 {
+    ((u128::from(stream.next_u64()) * u128::from(bound)) >> 64) as u32
+}
+
+/// A number from 0 up to but not including 1, with 53 random bits.
+#[inline]
+pub fn unit(stream: &mut Stream) -> f64 {
+    (stream.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::Rng;
 
     #[test]
     fn a_stream_depends_on_seed_user_and_session_alone() {
@@ -44,5 +74,36 @@ mod tests {
             session_stream(&Seat { vu: 1, session: 3, ..seat }).next_u64(),
             session_stream(&Seat { vu: 3, session: 1, ..seat }).next_u64()
         );
+    }
+    #[test]
+    fn keys_differ_between_runs_and_generations() {
+        let seat = Seat { seed: 42, vu: 3, session: 1, run: 7 };
+        let first = key_stream(&seat, 0).next_u64();
+        assert_eq!(first, key_stream(&seat, 0).next_u64());
+        assert_ne!(first, key_stream(&seat, 1).next_u64());
+        assert_ne!(first, key_stream(&Seat { run: 8, ..seat }, 0).next_u64());
+        assert_ne!(first, session_stream(&seat).next_u64());
+    }
+
+    #[test]
+    fn below_reaches_every_value_about_equally_often() {
+        let mut stream = stream(1, &[]);
+        let mut seen = [0_u32; 7];
+        for _ in 0..70_000 {
+            seen[below(&mut stream, 7) as usize] += 1;
+        }
+        assert!(seen.iter().all(|count| (9_600..10_400).contains(count)), "{seen:?}");
+        assert!((0..100).all(|_| below(&mut stream, 1) == 0));
+        let high = (0..10_000).map(|_| below(&mut stream, u32::MAX)).max();
+        assert!(high > Some(u32::MAX - u32::MAX / 1_000), "{high:?}");
+    }
+
+    #[test]
+    fn unit_stays_below_one_and_averages_a_half() {
+        let mut stream = stream(2, &[]);
+        let draws: Vec<f64> = (0..100_000).map(|_| unit(&mut stream)).collect();
+        assert!(draws.iter().all(|u| (0.0..1.0).contains(u)));
+        let mean = draws.iter().sum::<f64>() / draws.len() as f64;
+        assert!((mean - 0.5).abs() < 0.005, "{mean}");
     }
 }

@@ -110,6 +110,9 @@ pub trait Schema {
     /// What must hold right after a build.
     fn expectations(&self, dialect: Dialect) -> Vec<Expectation>;
 
+    /// What must hold before every run, cheap to ask: that the tables exist.
+    fn present(&self, dialect: Dialect) -> Vec<Expectation>;
+
     /// Total rows of all chunks.
     fn rows(&self) -> u64 {
         self.chunks().iter().map(|chunk| chunk.count).sum()

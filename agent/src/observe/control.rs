@@ -1,0 +1,190 @@
+//! Control commands: SQL that the coordinator asks for on a fresh connection of this agent, answered as text.
+//!
+//! Checks, `[[require]]`, set-up SQL and `schema verify` all come this way. What they may do is what the login may do:
+//! the coordinator sends the login's password with the command, so an agent's own `allow_control` does not apply. It is
+//! about what only the agent's host can grant, that is commands of the host itself.
+
+use std::rc::Rc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use vufleet_proto::v1;
+use vufleet_scenarios::session::{Fault, FaultKind, Row, Rows, Session, Value};
+use vufleet_scenarios::study::{self, Edits, Target};
+
+/// How long opening the connection may take. Statements have no bound: an index is built as long as it takes.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Most text of one command's answer: it has to fit into a message.
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
+/// The target of a command, with the login that it asks for and that login's password.
+pub fn target_of(command: &v1::Control) -> Result<Target, Fault> {
+    let study = study::read(&command.study, &Edits::default()).map_err(|refusal| {
+        let what = format!("this agent cannot read the study it was sent; run one version of vufleet: {refusal}");
+        Fault::new(FaultKind::Refused, what)
+    })?;
+    let secrets = command.secrets.clone().unwrap_or_default();
+    let own_login = command.as_control && study.control.is_some();
+    let (mut target, password) =
+        if own_login { (study.control_target(), secrets.control_password) } else { (study.target, secrets.password) };
+    target.password = password.map(Into::into);
+    Ok(target)
+}
+
+/// Runs the statements one after the other on one fresh connection. `tables` has one entry a statement that was tried.
+///
+/// Without `keep_going` the first failure is the last statement tried. With it, a failed statement's table has no rows
+/// and its error as the only column's name; answers carry no column names otherwise. When the connection cannot be
+/// opened at all there are no tables and no version.
+pub async fn execute<S: Session>(target: &Target, statements: &[String], keep_going: bool) -> v1::ControlResult {
+    let mut result = v1::ControlResult::default();
+    let connect = timeout(CONNECT_PATIENCE, Box::pin(S::connect(target, Rc::from([]))));
+    let mut session = match connect.await.unwrap_or_else(|_| Err(silent(target))) {
+        Ok(session) => session,
+        Err(fault) => return refused(&fault),
+    };
+    result.version = session.version();
+    let mut bytes_left = MAX_ANSWER_BYTES;
+    let mut lost: Option<Fault> = None;
+    for (index, statement) in statements.iter().enumerate() {
+        let answer = match &lost {
+            None => ask(&mut session, statement, &mut bytes_left).await,
+            Some(fault) => Err(fault.clone()),
+        };
+        match answer {
+            Ok(table) => result.tables.push(table),
+            Err(fault) => {
+                note_failure(&mut result, index, &fault);
+                if fault.kind.ends_connection() {
+                    lost = Some(fault);
+                }
+                if !keep_going {
+                    break;
+                }
+            }
+        }
+    }
+    match lost {
+        Some(_) => session.discard(),
+        // A goodbye that nobody hears changes nothing any more.
+        None => drop(timeout(CONNECT_PATIENCE, session.close()).await),
+    }
+    result
+}
+
+/// The answer to a command whose connection could not be opened.
+pub fn refused(fault: &Fault) -> v1::ControlResult {
+    v1::ControlResult { error: fault.to_string(), fault: wire_kind(fault.kind).into(), ..Default::default() }
+}
+
+/// A kind of fault as it travels.
+pub fn wire_kind(kind: FaultKind) -> v1::FaultKind {
+    match kind {
+        FaultKind::Deadlock => v1::FaultKind::FaultDeadlock,
+        FaultKind::LockTimeout => v1::FaultKind::FaultLockTimeout,
+        FaultKind::Serialization => v1::FaultKind::FaultSerialization,
+        FaultKind::ConnectionLost => v1::FaultKind::FaultConnectionLost,
+        FaultKind::Refused => v1::FaultKind::FaultRefused,
+        FaultKind::Statement => v1::FaultKind::FaultStatement,
+        FaultKind::Duplicate => v1::FaultKind::FaultDuplicate,
+        FaultKind::Deadline => v1::FaultKind::FaultDeadline,
+    }
+}
+
+async fn ask<S: Session>(session: &mut S, sql: &str, bytes_left: &mut usize) -> Result<v1::Table, Fault> {
+    let mut answer = Answer { table: v1::Table::default(), set: 0, bytes_left, too_long: false };
+    session.query(sql, &mut answer).await?;
+    if answer.too_long {
+        let what = format!("the answers are longer than {MAX_ANSWER_BYTES} bytes; select fewer rows, or add a LIMIT");
+        return Err(Fault::new(FaultKind::Statement, what));
+    }
+    Ok(answer.table)
+}
+
+fn note_failure(result: &mut v1::ControlResult, index: usize, fault: &Fault) {
+    if result.error.is_empty() {
+        result.error = fault.to_string();
+        result.failed = index as u32;
+        result.fault = wire_kind(fault.kind).into();
+    }
+    result.tables.push(v1::Table { columns: vec![fault.to_string()], rows: Vec::new() });
+}
+
+fn silent(target: &Target) -> Fault {
+    let place = match (&target.socket, &target.host) {
+        (Some(socket), _) => socket.display().to_string(),
+        (None, Some(host)) => format!("{host}:{}", target.port),
+        (None, None) => target.kind.name().to_owned(),
+    };
+    let what = format!(
+        "no answer from {place} within {CONNECT_PATIENCE:?}; check [target] host and port, and what lies between this \
+         agent and the database"
+    );
+    Fault::new(FaultKind::ConnectionLost, what)
+}
+
+/// The first result set of a statement as text; further ones are read and left out.
+struct Answer<'a> {
+    table: v1::Table,
+    set: usize,
+    bytes_left: &'a mut usize,
+    too_long: bool,
+}
+
+impl Rows for Answer<'_> {
+    fn set(&mut self, index: usize) {
+        self.set = index;
+    }
+
+    fn row(&mut self, row: &impl Row) {
+        if self.set > 0 || self.too_long {
+            return;
+        }
+        let cells: Vec<v1::Cell> = (0..row.len()).map(|column| cell(row.get(column))).collect();
+        // A cell without text still takes a few bytes of the message.
+        let bytes: usize = cells.iter().map(|cell| cell.text.len() + 4).sum();
+        match self.bytes_left.checked_sub(bytes) {
+            Some(left) => *self.bytes_left = left,
+            None => self.too_long = true,
+        }
+        if !self.too_long {
+            self.table.rows.push(v1::TableRow { cells });
+        }
+    }
+}
+
+fn cell(value: Value<'_>) -> v1::Cell {
+    let text = match value {
+        Value::Null => return v1::Cell { text: String::new(), null: true },
+        Value::Int(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Decimal(digits, scale) => decimal(digits, scale),
+        Value::Text(text) => text.to_owned(),
+        Value::Bytes(bytes) => bytes_as_text(bytes),
+        Value::Instant(micros) => format!("{micros} us since 1970-01-01 UTC"),
+    };
+    v1::Cell { text, null: false }
+}
+
+fn decimal(digits: i64, scale: u8) -> String {
+    let scale = usize::from(scale);
+    let sign = if digits < 0 { "-" } else { "" };
+    let all = format!("{:0>width$}", digits.unsigned_abs(), width = scale + 1);
+    let (whole, fraction) = all.split_at(all.len() - scale);
+    if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
+}
+
+/// Servers send text as bytes too; what is no text becomes hexadecimal digits.
+fn bytes_as_text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => bytes.iter().fold("0x".to_owned(), |mut text, byte| {
+            text.push_str(&format!("{byte:02X}"));
+            text
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Control statements against a scripted server.
+
+use super::*;
+use crate::observe::scripted::{Scripted, Step, script, take_sent, target};
+
+fn statements(sql: &[&str]) -> Vec<String> {
+    sql.iter().map(|sql| (*sql).to_owned()).collect()
+}
+
+fn missing() -> Fault {
+    Fault::with_code(FaultKind::Statement, 1146, "Table 'sbtest.sbtest1' doesn't exist")
+}
+
+fn texts(table: &v1::Table) -> Vec<Vec<&str>> {
+    table.rows.iter().map(|row| row.cells.iter().map(|cell| cell.text.as_str()).collect()).collect()
+}
+
+#[tokio::test]
+async fn answers_come_as_text_one_table_a_statement() {
+    let row = vec![
+        Value::Int(-3),
+        Value::Text("x"),
+        Value::Bytes(b"1"),
+        Value::Bytes(&[0xff, 0x00]),
+        Value::Float(0.5),
+        Value::Decimal(-105, 2),
+        Value::Null,
+        Value::Text(""),
+    ];
+    script([Step::Answer(vec![]), Step::Answer(vec![row.clone(), row]), Step::Answer(vec![])]);
+    let result = execute::<Scripted>(&target(), &statements(&["SELECT 1", "SET x = 1"]), false).await;
+    assert_eq!((result.tables.len(), result.error.as_str(), result.version.as_str()), (2, "", "1.0-scripted"));
+    assert_eq!(texts(&result.tables[0])[1], ["-3", "x", "1", "0xFF00", "0.5", "-1.05", "", ""]);
+    let nulls: Vec<bool> = result.tables[0].rows[0].cells.iter().map(|cell| cell.null).collect();
+    assert_eq!(nulls, [false, false, false, false, false, false, true, false]);
+    assert!(result.tables[0].columns.is_empty() && result.tables[1].rows.is_empty());
+    assert_eq!(take_sent(), ["connect", "SELECT 1", "SET x = 1", "close"]);
+}
+
+#[tokio::test]
+async fn only_the_first_result_set_is_kept() {
+    let set = |text| vec![vec![Value::Text(text)]];
+    script([Step::Answer(vec![]), Step::Sets(vec![set("first"), set("second")])]);
+    let result = execute::<Scripted>(&target(), &statements(&["CALL two()"]), false).await;
+    assert_eq!(texts(&result.tables[0]), [["first"]]);
+}
+
+#[tokio::test]
+async fn a_failure_ends_the_command() {
+    script([Step::Answer(vec![]), Step::Answer(vec![]), Step::Fail(missing())]);
+    let result = execute::<Scripted>(&target(), &statements(&["A", "B", "C"]), false).await;
+    assert_eq!((result.failed, result.fault()), (1, v1::FaultKind::FaultStatement));
+    assert_eq!(result.error, "Table 'sbtest.sbtest1' doesn't exist (1146)");
+    assert_eq!(result.tables.len(), 2);
+    assert_eq!(take_sent(), ["connect", "A", "B", "close"]);
+}
+
+#[tokio::test]
+async fn with_keep_going_a_failure_takes_its_place_among_the_tables() {
+    let answer = || Step::Answer(vec![vec![Value::Int(1)]]);
+    let denied = Fault::new(FaultKind::Statement, "denied");
+    script([Step::Answer(vec![]), answer(), Step::Fail(missing()), answer(), Step::Fail(denied)]);
+    let result = execute::<Scripted>(&target(), &statements(&["A", "B", "C", "D"]), true).await;
+    assert_eq!((result.failed, result.tables.len()), (1, 4), "the first failure is the one that is told");
+    assert!(result.error.ends_with("(1146)"));
+    assert_eq!(result.tables[1].columns, ["Table 'sbtest.sbtest1' doesn't exist (1146)"]);
+    assert!(result.tables[1].rows.is_empty());
+    assert_eq!(texts(&result.tables[2]), [["1"]]);
+    assert_eq!(result.tables[3].columns, ["denied"]);
+}
+
+#[tokio::test]
+async fn a_lost_connection_fails_the_rest_and_is_not_used_again() {
+    let lost = Fault::new(FaultKind::ConnectionLost, "gone");
+    script([Step::Answer(vec![]), Step::Answer(vec![]), Step::Fail(lost)]);
+    let result = execute::<Scripted>(&target(), &statements(&["A", "B", "C"]), true).await;
+    assert_eq!((result.failed, result.fault()), (1, v1::FaultKind::FaultConnectionLost));
+    assert_eq!((result.tables[1].columns[0].as_str(), result.tables[2].columns[0].as_str()), ("gone", "gone"));
+    assert_eq!(take_sent(), ["connect", "A", "B", "discard"]);
+}
+
+#[tokio::test]
+async fn a_refused_connection_has_no_tables_and_no_version() {
+    script([Step::Fail(Fault::with_code(FaultKind::Refused, 1045, "Access denied for user 'bench'"))]);
+    let result = execute::<Scripted>(&target(), &statements(&["A"]), true).await;
+    assert_eq!((result.error.as_str(), result.fault()), ("Access denied for user 'bench' (1045)", v1::FaultKind::FaultRefused));
+    assert!(result.tables.is_empty() && result.version.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_host_is_given_up_with_its_name() {
+    script([Step::Silence]);
+    let result = execute::<Scripted>(&target(), &statements(&["A"]), false).await;
+    assert!(result.error.contains("no answer from db.example:3306 within 10s"), "{}", result.error);
+    assert_eq!(result.fault(), v1::FaultKind::FaultConnectionLost);
+}
+
+#[tokio::test]
+async fn answers_too_long_for_a_message_are_refused_with_the_remedy() {
+    let line: &'static str = "x".repeat(MAX_ANSWER_BYTES / 4).leak();
+    let rows = |count| Step::Answer(vec![vec![Value::Text(line)]; count]);
+    script([Step::Answer(vec![]), rows(3), rows(1)]);
+    let result = execute::<Scripted>(&target(), &statements(&["A", "B"]), false).await;
+    assert_eq!(result.failed, 1, "the bound is on all answers together");
+    assert!(result.error.contains("LIMIT"), "{}", result.error);
+}
+
+#[test]
+fn decimals_keep_their_point() {
+    for (digits, scale, text) in [
+        (0, 0, "0"),
+        (12, 0, "12"),
+        (12, 1, "1.2"),
+        (5, 2, "0.05"),
+        (-5, 3, "-0.005"),
+        (i64::MIN, 2, "-92233720368547758.08"),
+    ] {
+        assert_eq!(decimal(digits, scale), text);
+    }
+}
+
+#[test]
+fn every_kind_of_fault_has_its_own_name_on_the_wire() {
+    let kinds: std::collections::BTreeSet<i32> = FaultKind::ALL.iter().map(|&kind| wire_kind(kind).into()).collect();
+    assert_eq!(kinds.len(), FaultKind::ALL.len());
+    assert!(!kinds.contains(&v1::FaultKind::FaultNone.into()));
+}
+
+#[test]
+fn an_unreadable_study_says_what_to_do() {
+    let command = v1::Control { study: "this is no study".to_owned(), ..Default::default() };
+    let fault = target_of(&command).unwrap_err();
+    assert!(fault.message.contains("run one version of vufleet"), "{fault}");
+}

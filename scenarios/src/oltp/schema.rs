@@ -1,0 +1,120 @@
+//! The tables: how they are made, cut into chunks for a parallel load, indexed, checked and dropped.
+
+use super::rows::{COLUMNS, Rows};
+use super::{Shape, statements};
+use crate::session::{Dialect, Source};
+use crate::workload::{Chunk, Expectation, Schema};
+
+/// Rows of a chunk at most: small enough that several agents share one large table evenly, large enough that handing
+/// out chunks costs nothing.
+const CHUNK_ROWS: u64 = 50_000;
+
+impl Schema for Shape {
+    fn tables(&self) -> Vec<String> {
+        (1..=self.tables).map(table).collect()
+    }
+
+    fn create(&self, dialect: Dialect) -> Vec<String> {
+        let catalogue = statements::catalogue(dialect);
+        let (id, key) = self.id_column(dialect);
+        let mut out = Vec::new();
+        for number in 1..=self.tables {
+            let text = statements::text(&catalogue, "create_table", number);
+            let text = text.replace("{id}", id).replace("{key}", key);
+            out.push(text.replace("{engine}", &self.mysql_storage_engine));
+            if self.secondary && dialect == Dialect::Sqlite {
+                out.push(statements::text(&catalogue, "create_id_index", number));
+            }
+        }
+        out
+    }
+
+    fn drop(&self, dialect: Dialect) -> Vec<String> {
+        self.for_each_table(dialect, "drop_table")
+    }
+
+    fn chunks(&self) -> Vec<Chunk> {
+        let rows = u64::from(self.table_size);
+        let firsts = || (0..rows).step_by(CHUNK_ROWS as usize);
+        (0..self.tables)
+            .flat_map(|part| firsts().map(move |first| Chunk { part, first, count: CHUNK_ROWS.min(rows - first) }))
+            .collect()
+    }
+
+    fn destination(&self, chunk: Chunk) -> (String, Vec<&'static str>) {
+        (table(chunk.part + 1), COLUMNS.to_vec())
+    }
+
+    fn source(&self, seed: u64, chunk: Chunk) -> Box<dyn Source> {
+        Box::new(Rows::new(self, seed, chunk))
+    }
+
+    fn finish(&self, dialect: Dialect) -> Vec<String> {
+        if self.create_secondary { self.for_each_table(dialect, "create_index") } else { Vec::new() }
+    }
+
+    fn expectations(&self, dialect: Dialect) -> Vec<Expectation> {
+        let catalogue = statements::catalogue(dialect);
+        let size = self.table_size;
+        let index = if self.create_secondary { "an" } else { "no" };
+        let mut out = Vec::new();
+        for number in 1..=self.tables {
+            let name = table(number);
+            let mut expect = |query: &str, equals: u32, what: String| {
+                let remedy = "run `vufleet schema build STUDY --replace`".to_owned();
+                let sql = statements::text(&catalogue, query, number);
+                out.push(Expectation { what, sql, equals: equals.to_string(), remedy });
+            };
+            expect("count_rows", size, format!("{name} has {size} rows"));
+            expect("smallest_id", 1, format!("the smallest id of {name} is 1"));
+            expect("largest_id", size, format!("the largest id of {name} is {size}"));
+            expect("count_index", self.create_secondary.into(), format!("{name} has {index} index k_{number}"));
+        }
+        out
+    }
+
+    fn present(&self, dialect: Dialect) -> Vec<Expectation> {
+        let names: Vec<String> = self.tables().iter().map(|name| format!("'{name}'")).collect();
+        let what = match self.tables {
+            1 => "table sbtest1 exists".to_owned(),
+            tables => format!("all {tables} tables sbtest1 to sbtest{tables} exist"),
+        };
+        vec![Expectation {
+            what,
+            sql: statements::catalogue(dialect).get("count_tables").replace("{names}", &names.join(", ")),
+            equals: self.tables.to_string(),
+            remedy: "run `vufleet schema build STUDY`".to_owned(),
+        }]
+    }
+
+    fn rows(&self) -> u64 {
+        u64::from(self.tables) * u64::from(self.table_size)
+    }
+}
+
+impl Shape {
+    fn for_each_table(&self, dialect: Dialect, name: &str) -> Vec<String> {
+        let catalogue = statements::catalogue(dialect);
+        (1..=self.tables).map(|number| statements::text(&catalogue, name, number)).collect()
+    }
+
+    /// Definition of the id column, and of the key on it where that is a clause of its own.
+    fn id_column(&self, dialect: Dialect) -> (&'static str, &'static str) {
+        match dialect {
+            Dialect::Mysql => {
+                let id = if self.auto_inc { "INTEGER NOT NULL AUTO_INCREMENT" } else { "INTEGER NOT NULL" };
+                (id, if self.secondary { "KEY xid (id)" } else { "PRIMARY KEY (id)" })
+            }
+            // An INTEGER PRIMARY KEY is the rowid and numbers itself, whatever auto_inc says.
+            Dialect::Sqlite => (if self.secondary { "INTEGER NOT NULL" } else { "INTEGER NOT NULL PRIMARY KEY" }, ""),
+            Dialect::Mssql => unreachable!("a study cannot name SQL Server as the target of this workload"),
+        }
+    }
+}
+
+fn table(number: u32) -> String {
+    format!("sbtest{number}")
+}
+
+#[cfg(test)]
+mod tests;

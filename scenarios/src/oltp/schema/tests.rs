@@ -1,0 +1,131 @@
+use super::*;
+use crate::oltp::Script;
+
+fn shape() -> Shape {
+    Shape { tables: 2, ..Shape::new(Script::ReadWrite) }
+}
+
+fn squeezed(sql: &str) -> String {
+    sql.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn mysql_tables_are_those_of_sysbench() {
+    let columns = "k INTEGER NOT NULL DEFAULT 0, c CHAR(120) NOT NULL DEFAULT '', pad CHAR(60) NOT NULL DEFAULT '',";
+    let created = shape().create(Dialect::Mysql);
+    assert_eq!(created.len(), 2);
+    assert_eq!(
+        squeezed(&created[0]),
+        format!(
+            "CREATE TABLE sbtest1 ( id INTEGER NOT NULL AUTO_INCREMENT, {columns} PRIMARY KEY (id) ) ENGINE = innodb"
+        )
+    );
+    assert!(created[1].starts_with("CREATE TABLE sbtest2 ("));
+
+    let plain = Shape { auto_inc: false, secondary: true, mysql_storage_engine: "rocksdb".to_owned(), ..shape() };
+    assert_eq!(
+        squeezed(&plain.create(Dialect::Mysql)[1]),
+        format!("CREATE TABLE sbtest2 ( id INTEGER NOT NULL, {columns} KEY xid (id) ) ENGINE = rocksdb")
+    );
+    let numbered = Shape { secondary: true, ..shape() };
+    assert!(squeezed(&numbered.create(Dialect::Mysql)[0]).contains("NOT NULL AUTO_INCREMENT, k"));
+}
+
+#[test]
+fn sqlite_keeps_indexes_apart_from_tables() {
+    let created = shape().create(Dialect::Sqlite);
+    assert_eq!(created.len(), 2);
+    assert!(created[0].contains("id INTEGER NOT NULL PRIMARY KEY,"), "{}", created[0]);
+
+    let created = Shape { secondary: true, ..shape() }.create(Dialect::Sqlite);
+    assert_eq!(created.len(), 4);
+    assert!(created[0].contains("id INTEGER NOT NULL,"), "{}", created[0]);
+    assert_eq!(created[1], "CREATE INDEX xid_1 ON sbtest1 (id)");
+    assert_eq!(created[3], "CREATE INDEX xid_2 ON sbtest2 (id)");
+}
+
+#[test]
+fn no_placeholder_of_a_template_is_left() {
+    for dialect in [Dialect::Mysql, Dialect::Sqlite] {
+        for secondary in [false, true] {
+            let shape = Shape { secondary, ..shape() };
+            let queries = [shape.expectations(dialect), shape.present(dialect)].concat();
+            let texts = [shape.create(dialect), shape.drop(dialect), shape.finish(dialect)].concat();
+            for text in texts.into_iter().chain(queries.into_iter().map(|query| query.sql)) {
+                assert!(!text.contains(['{', '}']), "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_index_on_k_is_made_after_the_load_or_not_at_all() {
+    for dialect in [Dialect::Mysql, Dialect::Sqlite] {
+        assert_eq!(shape().finish(dialect), ["CREATE INDEX k_1 ON sbtest1 (k)", "CREATE INDEX k_2 ON sbtest2 (k)"]);
+        let bare = Shape { create_secondary: false, ..shape() };
+        assert!(bare.finish(dialect).is_empty());
+        assert_eq!(bare.expectations(dialect)[3].equals, "0");
+        assert_eq!(shape().expectations(dialect)[3].equals, "1");
+        assert_eq!(shape().drop(dialect), ["DROP TABLE IF EXISTS sbtest1", "DROP TABLE IF EXISTS sbtest2"]);
+    }
+}
+
+#[test]
+fn chunks_cover_every_row_once_and_in_order() {
+    for (tables, table_size) in [(1, 1), (3, 50_000), (2, 50_001), (2, 499_999), (1, 10_000_000)] {
+        let shape = Shape { tables, table_size, ..shape() };
+        let chunks = shape.chunks();
+        let mut due = (0, 0);
+        for chunk in &chunks {
+            assert_eq!((chunk.part, chunk.first), due, "{tables} tables of {table_size}");
+            assert!((1..=CHUNK_ROWS).contains(&chunk.count));
+            let end = chunk.first + chunk.count;
+            due = if end == u64::from(table_size) { (chunk.part + 1, 0) } else { (chunk.part, end) };
+        }
+        assert_eq!(due, (tables, 0));
+        assert_eq!(shape.rows(), chunks.iter().map(|chunk| chunk.count).sum::<u64>());
+    }
+}
+
+#[test]
+fn chunks_go_to_their_tables() {
+    let (name, columns) = shape().destination(Chunk { part: 1, first: 0, count: 1 });
+    assert_eq!(name, "sbtest2");
+    assert_eq!(columns, ["id", "k", "c", "pad"]);
+    assert_eq!(shape().tables(), ["sbtest1", "sbtest2"]);
+}
+
+#[test]
+fn a_build_is_checked_table_by_table() {
+    let expected = Shape { table_size: 500, ..shape() }.expectations(Dialect::Mysql);
+    assert_eq!(expected.len(), 8);
+    let told: Vec<(&str, &str)> = expected[4..].iter().map(|e| (e.what.as_str(), e.equals.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            ("sbtest2 has 500 rows", "500"),
+            ("the smallest id of sbtest2 is 1", "1"),
+            ("the largest id of sbtest2 is 500", "500"),
+            ("sbtest2 has an index k_2", "1"),
+        ]
+    );
+    assert_eq!(expected[4].sql, "SELECT COUNT(*) FROM sbtest2");
+    assert!(expected.iter().all(|e| e.remedy.contains("--replace")));
+}
+
+#[test]
+fn one_query_asks_for_all_tables() {
+    for (dialect, source) in [(Dialect::Mysql, "information_schema.tables"), (Dialect::Sqlite, "sqlite_master")] {
+        let asked = shape().present(dialect);
+        assert_eq!(asked.len(), 1);
+        assert_eq!(asked[0].what, "all 2 tables sbtest1 to sbtest2 exist");
+        assert_eq!(asked[0].equals, "2");
+        assert!(
+            asked[0].sql.contains(source) && asked[0].sql.ends_with("IN ('sbtest1', 'sbtest2')"),
+            "{}",
+            asked[0].sql
+        );
+        assert_eq!(asked[0].remedy, "run `vufleet schema build STUDY`");
+    }
+    assert_eq!(Shape::new(Script::Insert).present(Dialect::Mysql)[0].what, "table sbtest1 exists");
+}
