@@ -5,7 +5,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::clock::CommonClock;
 use crate::config::Config;
-use crate::limits::Identity;
+use crate::limits::Host;
 use crate::outbox::Outlet;
 use crate::uplink::Uplink;
 
@@ -21,7 +21,7 @@ pub fn run(config: Config) -> anyhow::Result<()> {
         .context("no runtime for the uplink; raise the limits of threads and open files")?;
     runtime.block_on(async {
         let (outlet, inbox) = Outlet::new();
-        let uplink = Uplink::new(config, Identity::of_this_process()?, CommonClock::default(), outlet);
+        let uplink = Uplink::new(config, Host::read()?, CommonClock::default(), outlet);
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
         let stop = async move {
             tokio::select! {

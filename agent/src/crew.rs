@@ -2,7 +2,7 @@
 
 mod station;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use vufleet_proto::v1;
 use vufleet_scenarios::oltp::Oltp;
 use vufleet_scenarios::random::stream;
-use vufleet_scenarios::session::{Fault, Session};
+use vufleet_scenarios::session::{Fault, FaultKind, Session};
 use vufleet_scenarios::study::{Pacing, Profile, Study, TargetKind, Workload as Chosen};
 use vufleet_scenarios::workload::{Seat, Workload};
 
@@ -95,6 +95,7 @@ struct Part {
     to: Instant,
     connected: u32,
     ended: u32,
+    remarks: Vec<(FaultKind, String)>,
 }
 
 /// A running crew. Dropping it ends the load at once.
@@ -179,6 +180,7 @@ impl Crew {
             waiting: BTreeMap::new(),
             arrivals,
             told: (0, 0),
+            remarked: HashSet::new(),
             clock,
             outlet,
             run: plan.run,
@@ -247,6 +249,7 @@ struct Foreman {
     waiting: BTreeMap<u64, Merged>,
     arrivals: Option<Arrivals>,
     told: (u64, u64),
+    remarked: HashSet<FaultKind>,
     clock: CommonClock,
     outlet: Outlet,
     run: u64,
@@ -339,7 +342,19 @@ impl Foreman {
         self.outlet.send(self.run, v1::event::Body::Phase(phase));
     }
 
-    fn take_in(&mut self, part: Part) {
+    /// Passes on what the database said, once for each kind of fault and agent.
+    fn remark(&mut self, kind: FaultKind, words: &str) {
+        if self.remarked.insert(kind) {
+            let text = format!("first {}: {words}", kind.name());
+            let level = v1::notice::Level::Info as i32;
+            self.outlet.send(self.run, v1::event::Body::Notice(v1::Notice { level, text, at_ns: self.clock.now() }));
+        }
+    }
+
+    fn take_in(&mut self, mut part: Part) {
+        for (kind, words) in std::mem::take(&mut part.remarks) {
+            self.remark(kind, &words);
+        }
         let tick = part.tick;
         let (kinds, separate, epoch) = (self.names.len(), self.separate_response, self.epoch);
         let share = self.waiting.entry(tick).or_insert_with(|| Merged::new(Tally::new(kinds, separate)));

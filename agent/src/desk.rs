@@ -13,6 +13,7 @@ use vufleet_scenarios::study::{self, Edits, Measure, Profile, Study};
 use crate::clock::CommonClock;
 use crate::config::{Config, Role};
 use crate::crew::{Crew, CrewPlan};
+use crate::observe::host::HostRole;
 use crate::outbox::Outlet;
 use crate::watch::{Watch, WatchPlan};
 use crate::{observe, populate};
@@ -145,7 +146,7 @@ impl Desk {
             run: prepare.run,
             interval,
             counters: prepare.observe.is_some_and(|observe| observe.counters),
-            role: if prepare.observe.is_some() { Role::Observe } else { Role::Drive },
+            role: if prepare.observe.is_some() { HostRole::Observe } else { HostRole::Drive },
             clock: self.clock.clone(),
             outlet: self.outlet.clone(),
         })?;
@@ -234,8 +235,11 @@ impl Desk {
 /// Reads a study that the coordinator sent, with the passwords that came beside it.
 pub fn read_study(text: &str, secrets: Option<&v1::Secrets>) -> anyhow::Result<Study> {
     let mut study = study::read(text, &Edits::default()).context("the study that the coordinator sent is refused")?;
-    if let Some(password) = secrets.and_then(|secrets| secrets.password.as_ref()) {
-        study.target.password = Some(SecretString::from(password.as_str()));
+    if let Some(secrets) = secrets {
+        study.target.password = secrets.password.as_deref().map(SecretString::from);
+        if let Some(control) = &mut study.control {
+            control.password = secrets.control_password.as_deref().map(SecretString::from);
+        }
     }
     Ok(study)
 }

@@ -13,7 +13,7 @@ use vufleet_scenarios::session::{Fault, FaultKind, Session, Source, Value};
 use vufleet_scenarios::study::{Study, TargetKind};
 use vufleet_scenarios::workload::{Chunk, Schema};
 
-use crate::observe::process::ProcessMeter;
+use crate::observe::meter::cpu_used;
 use crate::outbox::Outlet;
 use crate::session::{mysql::MysqlSession, simulated::SimulatedSession, sqlite::SqliteSession};
 
@@ -70,7 +70,7 @@ pub fn start(
 }
 
 fn supervise(job: &Arc<Job>, number: u64, threads: usize, outlet: &Outlet) {
-    let cpu = ProcessMeter::cpu_time();
+    let cpu = cpu_used();
     thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| job.work())).collect();
         let mut told = Instant::now();
@@ -84,7 +84,7 @@ fn supervise(job: &Arc<Job>, number: u64, threads: usize, outlet: &Outlet) {
     });
     let error = job.error.lock().unwrap_or_else(PoisonError::into_inner).take();
     let stopped = job.over.swap(true, Ordering::Relaxed).then(|| "stopped".to_owned());
-    let client_cpu = ProcessMeter::cpu_time().saturating_sub(cpu);
+    let client_cpu = cpu_used().saturating_sub(cpu);
     outlet.send(
         number,
         Body::Populate(v1::PopulateProgress {

@@ -15,8 +15,8 @@ use vufleet_proto::v1::{self, Command, Event, command, event::Body, fleet_client
 use crate::clock::{CommonClock, Estimator};
 use crate::config::Config;
 use crate::desk::Desk;
-use crate::limits::Identity;
-use crate::observe::process::ProcessMeter;
+use crate::limits::Host;
+use crate::observe::meter::ProcessMeter;
 use crate::outbox::{Outbox, Outlet};
 
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -40,7 +40,8 @@ type Dial = Pin<Box<dyn Future<Output = Result<Link, tonic::Status>>>>;
 /// Keeps the agent connected until it is told to stop or refused for good.
 pub struct Uplink {
     config: Config,
-    identity: Identity,
+    host: Host,
+    boot: u64,
     clock: CommonClock,
     estimator: Estimator,
     outbox: Outbox,
@@ -56,16 +57,17 @@ pub struct Uplink {
 
 impl Uplink {
     /// An uplink that has not dialled yet.
-    pub fn new(config: Config, identity: Identity, clock: CommonClock, outlet: Outlet) -> Self {
+    pub fn new(config: Config, host: Host, clock: CommonClock, outlet: Outlet) -> Self {
         let desk = Desk::new(config.clone(), clock.clone(), outlet);
         Uplink {
             config,
-            identity,
+            meter: ProcessMeter::new(host.cores),
+            host,
+            boot: rand::random_range(1..u64::MAX),
             clock,
             estimator: Estimator::default(),
             outbox: Outbox::default(),
             desk,
-            meter: ProcessMeter::default(),
             link: None,
             lease: DEFAULT_LEASE,
             heard: Instant::now(),
@@ -116,8 +118,25 @@ impl Uplink {
     }
 
     fn dial(&self) -> Dial {
-        let hello = Event { seq: 0, run: 0, body: Some(Body::Hello(self.identity.hello(&self.config))) };
+        let hello = Event { seq: 0, run: 0, body: Some(Body::Hello(self.hello())) };
         Box::pin(dial(self.config.coordinator.clone(), hello))
+    }
+
+    fn hello(&self) -> v1::Hello {
+        v1::Hello {
+            protocol: vufleet_proto::PROTOCOL,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            name: self.config.name.clone(),
+            boot: self.boot,
+            roles: self.config.roles.iter().map(|role| role.name().to_owned()).collect(),
+            labels: self.config.labels.clone().into_iter().collect(),
+            cores: self.host.cores,
+            memory_bytes: self.host.memory_bytes,
+            hostname: self.host.hostname.clone(),
+            machine: self.host.machine.clone(),
+            limits: Some(self.host.limits),
+            allow_control: self.config.allow_control,
+        }
     }
 
     fn dialled(&mut self, linked: Result<Link, tonic::Status>) -> anyhow::Result<()> {

@@ -65,6 +65,8 @@ pub struct Floor<W: Workload> {
     pub connected: Cell<u32>,
     /// The fault that ended the connect phase.
     pub refusal: RefCell<Option<Fault>>,
+    /// What the database said with the first fault of each kind.
+    pub remarks: RefCell<Remarks>,
     /// How and to what the first session connected.
     pub reached: RefCell<Option<Reached>>,
     stage: Cell<Stage>,
@@ -78,6 +80,26 @@ pub struct Reached {
     pub connection: String,
     /// The server's version.
     pub version: String,
+}
+
+/// The database's words with the first fault of each kind; the others are only counted.
+#[derive(Debug, Default)]
+pub struct Remarks {
+    heard: [bool; FaultKind::ALL.len()],
+    untold: Vec<(FaultKind, String)>,
+}
+
+impl Remarks {
+    fn hear(&mut self, fault: &Fault) {
+        if !std::mem::replace(&mut self.heard[fault.kind.index()], true) {
+            self.untold.push((fault.kind, fault.to_string()));
+        }
+    }
+
+    /// What was heard since the last call.
+    pub fn take(&mut self) -> Vec<(FaultKind, String)> {
+        std::mem::take(&mut self.untold)
+    }
 }
 
 /// What a floor is made of.
@@ -116,6 +138,7 @@ impl<W: Workload> Floor<W> {
             recorder: RefCell::new(recorder),
             connected: Cell::new(0),
             refusal: RefCell::new(None),
+            remarks: RefCell::default(),
             reached: RefCell::new(None),
             stage: Cell::new(Stage::Connecting),
             changed: Notify::new(),
@@ -322,7 +345,10 @@ impl<S: Session, W: Workload> User<S, W> {
         let dropped = result.is_none();
         let fault = match result {
             Some(Ok(outcome)) => return Attempt::Done(outcome),
-            Some(Err(fault)) => fault.kind,
+            Some(Err(fault)) => {
+                self.floor.remarks.borrow_mut().hear(&fault);
+                fault.kind
+            }
             None => FaultKind::Deadline,
         };
         self.floor.recorder.borrow_mut().tally.fault(kind, fault, 1);
@@ -393,7 +419,10 @@ impl<S: Session, W: Workload> User<S, W> {
                     self.seat(session);
                     return true;
                 }
-                Some(Err(fault)) => floor.recorder.borrow_mut().tally.connect_fault(fault.kind),
+                Some(Err(fault)) => {
+                    floor.remarks.borrow_mut().hear(&fault);
+                    floor.recorder.borrow_mut().tally.connect_fault(fault.kind);
+                }
                 None => return false,
             }
             // From 32 ms up: a database that restarts needs seconds, not thousands of attempts.

@@ -14,10 +14,9 @@ use vufleet_proto::v1::{self, event::Body};
 use vufleet_scenarios::study::{Study, TargetKind};
 
 use crate::clock::CommonClock;
-use crate::config::Role;
 use crate::fine;
 use crate::observe::database::DatabaseObserver;
-use crate::observe::host::HostSampler;
+use crate::observe::host::{HostRole, HostSampler};
 use crate::observe::process::ProcessChoice;
 use crate::outbox::Outlet;
 use crate::session::mysql::MysqlSession;
@@ -33,7 +32,7 @@ pub struct WatchPlan {
     /// Whether the database's counters are read here.
     pub counters: bool,
     /// Why this host is sampled.
-    pub role: Role,
+    pub role: HostRole,
     /// The common clock.
     pub clock: CommonClock,
     /// Where samples go.
@@ -117,26 +116,21 @@ async fn tick(orders: &mut watch::Receiver<Orders>, interval: Duration) -> bool 
 
 async fn sample_host(plan: &WatchPlan, mut orders: watch::Receiver<Orders>) {
     let choice = match plan.role {
-        Role::Observe => ProcessChoice::of(&plan.study),
-        Role::Drive => ProcessChoice::none(),
+        HostRole::Observe => ProcessChoice::of(&plan.study),
+        HostRole::Drive => ProcessChoice::None,
     };
-    let mut sampler = match HostSampler::new(plan.role.name(), choice) {
+    let mut sampler = match HostSampler::new(plan.role, choice) {
         Ok(sampler) => sampler,
         Err(error) => return notice(plan, format!("this host cannot be sampled: {error:#}")),
     };
-    let mut complaint = None;
     while tick(&mut orders, plan.interval).await {
         let at_ns = plan.clock.now();
         match sampler.sample() {
             Ok(sample) => plan.outlet.send(plan.run, Body::Host(v1::HostSample { at_ns, ..sample })),
             Err(error) => tracing::warn!("this host could not be sampled: {error:#}"),
         }
-        let missing = sampler.missing().map(str::to_owned);
-        if missing != complaint {
-            if let Some(reason) = &missing {
-                notice(plan, reason.clone());
-            }
-            complaint = missing;
+        if let Some(text) = sampler.take_notice() {
+            notice(plan, text);
         }
     }
 }
@@ -165,7 +159,7 @@ async fn read_counters(plan: &WatchPlan, mut orders: watch::Receiver<Orders>) {
         let before_ns = plan.clock.now();
         let reading = observer.read().await;
         let after_ns = plan.clock.now();
-        plan.outlet.send(plan.run, Body::Counters(v1::Counters { before_ns, after_ns, ..reading }));
+        plan.outlet.send(plan.run, Body::Counters(reading.into_counters(before_ns, after_ns)));
     }
     observer.close().await;
 }

@@ -65,7 +65,7 @@ impl Study {
         if let Some(control) = &self.control {
             target.user = Some(control.user.clone());
             target.password_source = control.password_source.clone();
-            target.password = None;
+            target.password = control.password.clone();
             if control.database.is_some() {
                 target.database = control.database.clone();
             }
@@ -230,6 +230,8 @@ pub struct Control {
     pub user: String,
     /// Where its password comes from.
     pub password_source: Option<PasswordSource>,
+    /// The resolved password; absent until somebody resolved it.
+    pub password: Option<SecretString>,
     /// Its own database.
     pub database: Option<String>,
 }

@@ -104,6 +104,9 @@ pub trait Schema {
     /// The rows of a chunk: a pure function of the seed and the chunk.
     fn source(&self, seed: u64, chunk: Chunk) -> Box<dyn Source>;
 
+    /// A statement that removes whatever of a chunk has been loaded, before it is loaded again.
+    fn clear(&self, chunk: Chunk, dialect: Dialect) -> String;
+
     /// Statements after the load (indexes), which may run beside each other.
     fn finish(&self, dialect: Dialect) -> Vec<String>;
 

@@ -177,6 +177,7 @@ impl<W: Workload> Shift<W> {
             to,
             connected: self.floor.connected.get(),
             ended: self.ended_early,
+            remarks: self.floor.remarks.borrow_mut().take(),
         }));
     }
 

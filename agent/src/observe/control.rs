@@ -10,13 +10,42 @@ use std::time::Duration;
 use tokio::time::timeout;
 use vufleet_proto::v1;
 use vufleet_scenarios::session::{Fault, FaultKind, Row, Rows, Session, Value};
-use vufleet_scenarios::study::{self, Edits, Target};
+use vufleet_scenarios::study::{self, Edits, Target, TargetKind};
+
+use crate::session::{mysql::MysqlSession, simulated::SimulatedSession, sqlite::SqliteSession};
 
 /// How long opening the connection may take. Statements have no bound: an index is built as long as it takes.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Most text of one command's answer: it has to fit into a message.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Answers a command on a runtime of its own. Blocks: call it on a thread that has nothing else to do.
+pub fn run(command: &v1::Control) -> v1::ControlResult {
+    let result = match target_of(command) {
+        Ok(target) => answer(&target, command),
+        Err(fault) => refused(&fault),
+    };
+    v1::ControlResult { id: command.id, ..result }
+}
+
+fn answer(target: &Target, command: &v1::Control) -> v1::ControlResult {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let what = format!("no runtime for control statements: {error}; raise the limit of open files");
+            return refused(&Fault::new(FaultKind::Refused, what));
+        }
+    };
+    let (statements, keep_going) = (&command.statements, command.keep_going);
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        match target.kind {
+            TargetKind::Mysql => execute::<MysqlSession>(target, statements, keep_going).await,
+            TargetKind::Sqlite => execute::<SqliteSession>(target, statements, keep_going).await,
+            TargetKind::Simulated => execute::<SimulatedSession>(target, statements, keep_going).await,
+        }
+    })
+}
 
 /// The target of a command, with the login that it asks for and that login's password.
 pub fn target_of(command: &v1::Control) -> Result<Target, Fault> {

@@ -49,6 +49,11 @@ impl Schema for Shape {
         Box::new(Rows::new(self, seed, chunk))
     }
 
+    fn clear(&self, chunk: Chunk, _dialect: Dialect) -> String {
+        let (first, last) = (chunk.first + 1, chunk.first + chunk.count);
+        format!("DELETE FROM {} WHERE id BETWEEN {first} AND {last}", table(chunk.part + 1))
+    }
+
     fn finish(&self, dialect: Dialect) -> Vec<String> {
         if self.create_secondary { self.for_each_table(dialect, "create_index") } else { Vec::new() }
     }
