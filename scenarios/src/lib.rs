@@ -3,6 +3,7 @@
 //! Pure: nothing in this crate opens a socket, reads a clock, a file or the environment, or knows a database client
 //! or the fleet's contract.
 
+pub mod check;
 pub mod oltp;
 pub mod plan;
 pub mod random;

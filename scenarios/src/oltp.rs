@@ -121,7 +121,7 @@ pub enum Distribution {
     },
     /// Zipf's law, the smallest value the most frequent.
     Zipfian {
-        /// Default 0.8.
+        /// Not negative, default 0.8. At 0 every value is alike.
         exponent: f64,
     },
 }

@@ -3,7 +3,21 @@
 //! `read` turns TOML text into a [`Study`] or into every mistake at once ([`Refusal`]). This module never reads files,
 //! environment variables or clocks: passwords stay [`PasswordSource`]s until somebody resolves them.
 
+mod duration;
+mod edits;
+mod mistakes;
+mod nearest;
+mod profiles;
 mod read;
+mod ready;
+mod schedule;
+mod section;
+mod syntax;
+mod target;
+#[cfg(test)]
+mod tests;
+mod value;
+mod workload;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +26,9 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 
-pub use read::{Edits, read};
+pub use edits::Edits;
+pub use read::read;
+pub use ready::{READY, Ready, ready};
 
 use crate::oltp;
 use crate::workload::Schema;
@@ -30,6 +46,8 @@ pub struct Study {
     pub control: Option<Control>,
     /// Which agents take part.
     pub fleet: FleetChoice,
+    /// What its tables are made for; profiles may change all of it but the tables.
+    pub workload: Workload,
     /// Load levels, at least one, ids unique.
     pub profiles: Vec<Profile>,
     /// Times, repetitions and their order.
@@ -84,8 +102,8 @@ pub struct Refusal {
 /// One mistake: where, what, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// Line of the study file, counted from 1; none when the mistake is that something is not there at all, or comes
-    /// from `--set`.
+    /// Line of the study file, counted from 1. For something that is missing, the line of what it is missing from; none
+    /// where the file has no such place, or the mistake comes from `--set`.
     pub line: Option<usize>,
     /// Dotted path of the key, for example `schedule.measure`.
     pub key: String,

@@ -1,8 +1,8 @@
 //! The database's own counters, the second opinion on what virtual users counted.
 //!
 //! MySQL and MariaDB: `SHOW GLOBAL STATUS`, one statement a reading. It needs no privilege, both servers parse it, and
-//! it moves none of the counters below but Questions; a SELECT on the status tables would move Com_select, which is the
-//! witness of autocommitted work. Other kinds of target have no such counters, and no observer.
+//! it moves none of the counters below but Questions and the bytes of the network; a SELECT on the status tables would
+//! move Com_select, which is the witness of autocommitted work. Other kinds of target have no counters, and no observer.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -128,7 +128,8 @@ impl<S: Session> DatabaseObserver<S> {
         match answer {
             Ok(()) if counters.0.is_empty() => {
                 self.session = Some(session);
-                let what = "the server shows none of the counters to this login; grant it what SHOW GLOBAL STATUS needs";
+                let what =
+                    "the server shows none of the counters to this login; grant it what SHOW GLOBAL STATUS needs";
                 self.failed(before, &Fault::new(FaultKind::Statement, what))
             }
             Ok(()) => {
@@ -154,7 +155,9 @@ impl<S: Session> DatabaseObserver<S> {
     async fn open(&mut self) -> Result<S, Fault> {
         self.own_statements = 0;
         let connect = Box::pin(S::connect(&self.target, Rc::from([])));
-        timeout(CONNECT_PATIENCE, connect).await.unwrap_or_else(|_| Err(silent("to a new connection", CONNECT_PATIENCE)))
+        timeout(CONNECT_PATIENCE, connect)
+            .await
+            .unwrap_or_else(|_| Err(silent("to a new connection", CONNECT_PATIENCE)))
     }
 
     fn failed(&self, before: Instant, fault: &Fault) -> Reading {

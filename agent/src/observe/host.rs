@@ -84,7 +84,9 @@ impl HostSampler {
         let all = procfs::diskstats().unwrap_or_default();
         let whole = all.iter().filter(|disk| match self.disks.get(&disk.name) {
             Some(&known) => known,
-            None => *self.disks.entry(disk.name.clone()).or_insert_with(|| is_whole(Path::new("/sys/block"), &disk.name)),
+            None => {
+                *self.disks.entry(disk.name.clone()).or_insert_with(|| is_whole(Path::new("/sys/block"), &disk.name))
+            }
         });
         whole.map(disk_counters).collect()
     }

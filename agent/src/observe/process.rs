@@ -101,8 +101,8 @@ fn unseen(place: &str, denied: usize) -> String {
         _ => format!("{denied} processes hide their open files from this agent's user"),
     };
     format!(
-        "this agent cannot see which process listens on {place}: {cause}; run the agent as root or the database's user \
-         and beside it, or name the process with monitor.process"
+        "this agent cannot see which process listens on {place}: {cause}; run the agent as root or as the database's \
+         user, or name the process with monitor.process"
     )
 }
 

@@ -74,7 +74,7 @@ impl Ids {
                 }
             }
             Law::Bell { iter } => bell(stream, self.count, *iter),
-            Law::Pareto { power } => self_similar(stream, self.count, *power),
+            Law::Pareto { power } => self_similar(unit(stream), self.count, *power),
             Law::Zipf(zipf) => zipf.draw(stream),
         }
     }
@@ -88,10 +88,9 @@ fn bell(stream: &mut Stream, count: u32, iter: u32) -> u32 {
 
 /// J. Gray, P. Sundaresan, S. Englert, K. Baclawski, P. Weinberger, "Quickly generating billion-record synthetic
 /// databases", SIGMOD 1994, self-similar distribution: n * u^(log h / log(1 - h)).
-fn self_similar(stream: &mut Stream, count: u32, power: f64) -> u32 {
-    let share = unit(stream).powf(power);
-    // For h near 1 the share may round up to 1.
-    1 + ((f64::from(count) * share) as u32).min(count - 1)
+fn self_similar(u: f64, count: u32, power: f64) -> u32 {
+    // For h near 1 the power of u may round up to 1.
+    1 + ((f64::from(count) * u.powf(power)) as u32).min(count - 1)
 }
 
 #[cfg(test)]

@@ -1,18 +1,189 @@
-//! From TOML text to a checked study.
-use super::{Refusal, Study};
+//! From TOML text to a checked study: the walk over the whole file. Every part that has more than a few keys is read by
+//! a module of its own.
 
-/// Overrides.
-#[derive(Debug, Clone, Default)]
-pub struct Edits {
-    /// `key=value` as typed after `--set`.
-    pub set: Vec<String>,
-    /// Factor on every duration of the schedule.
-    pub scale_time: Option<f64>,
-    /// Seed where the study names none.
-    pub default_seed: u64,
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+use toml_edit::{Document, Item};
+
+use super::edits::{self, Edited, Edits};
+use super::mistakes::{Mistakes, Objection};
+use super::section::Section;
+use super::value::{choice, flag, integer, not_yet, number, text, time, title, wrong_type};
+use super::{FleetChoice, Measure, Monitor, Refusal, ReportChoice, Require, Share, Study, Variant};
+use super::{profiles, schedule, syntax, target, workload};
+
+const BASELINE: &str = "baseline";
+const CONFIDENCE: f64 = 0.95;
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Reads a study, edits first, or says everything that is wrong with it.
+///
+/// # Errors
+/// A [`Refusal`] with every mistake found.
+pub fn read(text: &str, edits: &Edits) -> Result<Study, Refusal> {
+    let Edited { text, places, problems } = edits::apply(text, edits)?;
+    let document: Document<&str> = Document::parse(text.as_str()).map_err(|error| syntax::refusal(&text, &error))?;
+    let mistakes = Mistakes::new(places, problems);
+    let study = walk(&Section::root(document.as_table(), &mistakes), &text);
+    mistakes.unless_any(study).map(|study| study.expect("a study without mistakes has all its parts"))
 }
 
-/// Reads.
-pub fn read(_text: &str, _edits: &Edits) -> Result<Study, Refusal> {
-    Err(Refusal { problems: vec![] })
+/// None only after something has been objected to.
+fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
+    let name = root.required("name", "write what you call the study, for example name = \"first\"", title);
+    let seed = root.value("seed", integer(0..=i64::MAX));
+    let target = target::target(root);
+    let control = target::control(root, target.as_ref());
+    let fleet = fleet(root);
+    let base = workload::base(root);
+    let profiles = profiles::profiles(root, base.as_ref());
+    let schedule = schedule::schedule(root);
+    if matches!(schedule.measure, Measure::Transactions(_)) {
+        profiles::check_counted_window(root, &profiles);
+    }
+    let require = require(root);
+    let variants = variants(root);
+    let monitor = monitor(root);
+    let report = report(root, &variants);
+    reset(root);
+    root.later("switch", "a switch of variants in mid-run", "remove [[switch]]");
+    root.finish();
+    Some(Study {
+        name: name?,
+        seed: seed?.unsigned_abs(),
+        target: target?,
+        control,
+        fleet,
+        workload: base?.workload,
+        profiles,
+        schedule,
+        require,
+        variants,
+        monitor,
+        report,
+        text: text.to_owned(),
+        digest: digest(text),
+    })
+}
+
+fn digest(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn fleet(root: &Section<'_>) -> FleetChoice {
+    let section = root.section("fleet");
+    let shares = choice(&[("cores", Share::Cores), ("even", Share::Even)], &[]);
+    let fleet = FleetChoice {
+        drive: labels(&section, "drive"),
+        observe: labels(&section, "observe"),
+        share: section.value("share", shares).unwrap_or_default(),
+    };
+    section.finish();
+    fleet
+}
+
+/// Labels have whatever names the lab gave them.
+fn labels(fleet: &Section<'_>, role: &'static str) -> BTreeMap<String, String> {
+    let section = fleet.section(role);
+    let mut labels = BTreeMap::new();
+    for (name, item) in section.entries() {
+        match title(item) {
+            Ok(value) => drop(labels.insert(name.to_owned(), value)),
+            Err(objection) => section.object(name, objection),
+        }
+    }
+    labels
+}
+
+fn require(root: &Section<'_>) -> Vec<Require> {
+    let mut require = Vec::new();
+    for section in root.sections("require") {
+        let remedy = "write a query of one value, for example sql = \"SELECT @@innodb_flush_log_at_trx_commit\"";
+        let sql = section.required("sql", remedy, text);
+        let equals = section.required("equals", "write the value as text, for example equals = \"1\"", plain);
+        section.finish();
+        require.extend(sql.zip(equals).map(|(sql, equals)| Require { sql, equals }));
+    }
+    require
+}
+
+/// What a query may return, as text; a number is taken as it is written.
+fn plain(item: &Item) -> Result<String, Objection> {
+    match item {
+        Item::Value(toml_edit::Value::String(text)) => Ok(text.value().clone()),
+        Item::Value(toml_edit::Value::Integer(number)) => Ok(number.value().to_string()),
+        other => Err(wrong_type(other, "text", "it in quotes, as the database returns it")),
+    }
+}
+
+fn variants(root: &Section<'_>) -> Vec<Variant> {
+    let sections = root.sections("variants");
+    let mut variants: Vec<Variant> = Vec::new();
+    for section in sections {
+        let name = section.required("name", "write a name, for example name = \"baseline\"", title);
+        for key in ["apply", "observer", "verify", "revert", "when"] {
+            let remedy = "bring the database into that state yourself, and run a study of its own for each";
+            section.later(key, "changes of the database between runs", remedy);
+        }
+        if let Some(name) = name {
+            if variants.iter().any(|other| other.name == name) {
+                let what = format!("a second variant named \"{name}\"");
+                section.object("name", Objection::new(what, "give it another name"));
+            }
+            variants.push(Variant { name });
+        }
+        section.finish();
+    }
+    if variants.is_empty() {
+        variants.push(Variant { name: BASELINE.to_owned() });
+    }
+    variants
+}
+
+fn monitor(root: &Section<'_>) -> Monitor {
+    let section = root.section("monitor");
+    let monitor = Monitor {
+        interval: section
+            .value("interval", time(Duration::from_millis(100)..=Duration::from_secs(60)))
+            .unwrap_or(INTERVAL),
+        process: section.value("process", title),
+    };
+    section.value("requests", |item| match flag(item)? {
+        true => Err(not_yet("samples of each session's requests", "write requests = false, or remove it")),
+        false => Ok(()),
+    });
+    section.finish();
+    monitor
+}
+
+fn report(root: &Section<'_>, variants: &[Variant]) -> ReportChoice {
+    let section = root.section("report");
+    let named = |name: &str| variants.iter().any(|variant| variant.name == name);
+    let first = if named(BASELINE) { BASELINE } else { variants[0].name.as_str() };
+    let baseline = section.value("baseline", title).unwrap_or_else(|| first.to_owned());
+    if !named(&baseline) {
+        let names: Vec<_> = variants.iter().map(|variant| format!("\"{}\"", variant.name)).collect();
+        let what = format!("no variant is named \"{baseline}\"");
+        section.object("baseline", Objection::new(what, format!("write one of {}", names.join(", "))));
+    }
+    let report = ReportChoice {
+        baseline,
+        confidence: section.value("confidence", number(0.5..=0.999)).unwrap_or(CONFIDENCE),
+        relative_only: section.value("relative_only", flag).unwrap_or(false),
+    };
+    section.finish();
+    report
+}
+
+fn reset(root: &Section<'_>) {
+    let section = root.section("reset");
+    if !section.exists() {
+        return;
+    }
+    let remedy = "write before = \"never\" or remove [reset], and rebuild with `vufleet schema build --replace`";
+    section.required("before", remedy, choice(&[("never", ())], &[("run", remedy), ("variant", remedy)]));
+    section.later("method", "resets of the database", remedy);
+    section.finish();
 }

@@ -83,7 +83,10 @@ async fn a_lost_connection_fails_the_rest_and_is_not_used_again() {
 async fn a_refused_connection_has_no_tables_and_no_version() {
     script([Step::Fail(Fault::with_code(FaultKind::Refused, 1045, "Access denied for user 'bench'"))]);
     let result = execute::<Scripted>(&target(), &statements(&["A"]), true).await;
-    assert_eq!((result.error.as_str(), result.fault()), ("Access denied for user 'bench' (1045)", v1::FaultKind::FaultRefused));
+    assert_eq!(
+        (result.error.as_str(), result.fault()),
+        ("Access denied for user 'bench' (1045)", v1::FaultKind::FaultRefused)
+    );
     assert!(result.tables.is_empty() && result.version.is_empty());
 }
 

@@ -97,6 +97,18 @@ fn pareto_gives_four_fifths_to_a_fifth() {
 }
 
 #[test]
+fn pareto_keeps_its_bounds_at_the_ends_of_the_unit_interval() {
+    let largest = 1.0 - f64::EPSILON / 2.0;
+    for h in [0.001_f64, 0.2, 0.5, 0.999] {
+        let power = h.ln() / (1.0 - h).ln();
+        for count in [1, 2, i32::MAX as u32] {
+            assert_eq!(self_similar(0.0, count, power), 1, "{h}");
+            assert_eq!(self_similar(largest, count, power), count, "{h}");
+        }
+    }
+}
+
+#[test]
 fn zipfian_follows_its_exponent() {
     let total: f64 = (1..=100).map(|k| f64::from(k).powf(-0.8)).sum();
     let law: Vec<f64> = (1..=100).map(|k| f64::from(k).powf(-0.8) / total).collect();

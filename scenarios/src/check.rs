@@ -1,0 +1,169 @@
+//! What is asked of a database and a fleet before a study starts, and what follows from the answers.
+//!
+//! Pure: questions are SQL text, answers are text, findings are sentences that name the thing, the cause and the fix.
+//! Who asks, over which agent and connection, is the coordinator's business. Whether the tables hold the right rows is
+//! `schema verify`'s.
+
+mod demand;
+mod fleet;
+mod reach;
+mod schema;
+mod server;
+
+use std::collections::BTreeMap;
+
+use crate::study::{Study, TargetKind};
+
+pub use reach::unreachable_target;
+
+/// Sessions beside the virtual users': counters, control statements, and each agent's spare one for interrupts.
+pub const SPARE_SESSIONS: u64 = 5;
+
+/// Which login has to ask.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Login {
+    /// The virtual users' own: the answer depends on who asks.
+    Target,
+    /// The `[control]` login.
+    Control,
+}
+
+/// One statement to send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// Key of its answer.
+    pub id: String,
+    /// The statement.
+    pub sql: String,
+    /// Who has to send it.
+    pub login: Login,
+}
+
+/// What came back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Rows of text; none is NULL.
+    Rows(Vec<Vec<Option<String>>>),
+    /// The database's own words, why not.
+    Failed(String),
+}
+
+/// Answers by the question's id.
+pub type Answers = BTreeMap<String, Answer>;
+
+/// What an agent told about its host, and its part in the largest profile.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentFacts {
+    /// The agent's name.
+    pub name: String,
+    /// Equal for agents on one machine.
+    pub machine: String,
+    /// Whether it observes the database's host.
+    pub observes: bool,
+    /// Open files that its process may have.
+    pub open_files: u64,
+    /// Its host's bound on a listener's queue.
+    pub somaxconn: u64,
+    /// Its host's range of local ports, both ends included.
+    pub ports: (u32, u32),
+    /// Sessions it has to open in the largest profile; 0 when it drives none.
+    pub sessions_wanted: u64,
+}
+
+/// How bad it is, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The study cannot run.
+    Fatal,
+    /// It may fail or mislead.
+    Warning,
+    /// Worth knowing.
+    Note,
+}
+
+/// One conclusion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The thing and the cause.
+    pub what: String,
+    /// The fix.
+    pub remedy: String,
+}
+
+impl Finding {
+    fn fatal(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding { severity: Severity::Fatal, what: what.into(), remedy: remedy.into() }
+    }
+
+    fn warning(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding { severity: Severity::Warning, ..Finding::fatal(what, remedy) }
+    }
+
+    fn note(what: impl Into<String>, remedy: impl Into<String>) -> Finding {
+        Finding { severity: Severity::Note, ..Finding::fatal(what, remedy) }
+    }
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}; {}", self.what, self.remedy)
+    }
+}
+
+/// Everything to ask about a study's target, in the order of asking. A failed question does not stop the others.
+pub fn questions(study: &Study) -> Vec<Question> {
+    let mut questions = match study.target.kind {
+        TargetKind::Mysql => server::questions(),
+        TargetKind::Sqlite | TargetKind::Simulated => Vec::new(),
+    };
+    questions.extend(schema::questions(study));
+    questions
+}
+
+/// What the answers mean for this study on these agents, the worst first.
+pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<Finding> {
+    let mut findings = unanswered(&questions(study), answers);
+    if study.target.kind == TargetKind::Mysql {
+        findings.extend(server::findings(study, answers, agents));
+    }
+    findings.extend(schema::findings(study, answers));
+    findings.extend(fleet::findings(study, agents));
+    findings.sort_by_key(|finding| finding.severity);
+    findings
+}
+
+/// A check that did not take place is not one that found nothing. Tables and requirements tell of themselves.
+fn unanswered(questions: &[Question], answers: &Answers) -> Vec<Finding> {
+    let unchecked = questions.iter().filter_map(|question| {
+        let reason = match answers.get(&question.id) {
+            Some(Answer::Rows(_)) => return None,
+            Some(Answer::Failed(_)) if schema::is_own(question) => return None,
+            Some(Answer::Failed(error)) => error.clone(),
+            None => "nobody asked".to_owned(),
+        };
+        let what = format!("{} could not be checked: {reason}", question.id);
+        Some(Finding::warning(what, format!("let this login send it: {}", question.sql)))
+    });
+    unchecked.collect()
+}
+
+fn rows<'a>(answers: &'a Answers, id: &str) -> &'a [Vec<Option<String>>] {
+    match answers.get(id) {
+        Some(Answer::Rows(rows)) => rows,
+        Some(Answer::Failed(_)) | None => &[],
+    }
+}
+
+/// A quoted SQL string.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+fn quoted_list<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    texts.into_iter().map(quoted).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! What the agents' hosts allow, against their shares of the sessions.
+
+use std::collections::BTreeMap;
+
+use super::{AgentFacts, Finding};
+use crate::study::{Study, TargetKind};
+
+/// Files that an agent holds open beside its sessions: runtimes, uplink, logs, /proc.
+const AGENT_FILES: u64 = 64;
+
+pub(super) fn findings(study: &Study, agents: &[AgentFacts]) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = agents.iter().filter_map(|agent| open_files(study, agent)).collect();
+    if study.target.kind == TargetKind::Mysql && study.target.socket.is_none() {
+        findings.extend(ports(agents));
+    }
+    findings.extend(agents.iter().filter_map(|agent| shared(agent, agents)));
+    findings
+}
+
+/// A session of SQLite opens the database, its log and its index, and has a runtime of its own (four more).
+fn files_per_session(kind: TargetKind) -> u64 {
+    match kind {
+        TargetKind::Mysql => 1,
+        TargetKind::Sqlite => 7,
+        TargetKind::Simulated => 0,
+    }
+}
+
+fn open_files(study: &Study, agent: &AgentFacts) -> Option<Finding> {
+    let wanted = agent.sessions_wanted * files_per_session(study.target.kind) + AGENT_FILES;
+    (agent.sessions_wanted > 0 && wanted > agent.open_files).then(|| {
+        let what = format!(
+            "agent {} may open {} files, but its {} sessions take {wanted}",
+            agent.name, agent.open_files, agent.sessions_wanted
+        );
+        let remedy = format!(
+            "start it with ulimit -n {wanted}, or with LimitNOFILE={wanted} in its systemd unit, or add driving agents"
+        );
+        Finding::fatal(what, remedy)
+    })
+}
+
+/// Sessions to one address and port each take a local port of their host.
+fn ports(agents: &[AgentFacts]) -> Vec<Finding> {
+    let mut machines: BTreeMap<&str, Vec<&AgentFacts>> = BTreeMap::new();
+    for agent in agents.iter().filter(|agent| agent.sessions_wanted > 0) {
+        machines.entry(&agent.machine).or_default().push(agent);
+    }
+    let short = |agents: &Vec<&AgentFacts>| {
+        let room = agents.iter().map(|agent| room(agent)).min().unwrap_or(0);
+        let sessions: u64 = agents.iter().map(|agent| agent.sessions_wanted).sum();
+        let names = agents.iter().map(|agent| agent.name.as_str()).collect::<Vec<_>>().join(", ");
+        let what = format!(
+            "agents on one machine ({names}) open {sessions} sessions to one address, but ip_local_port_range leaves \
+             {room} local ports"
+        );
+        let remedy = "sysctl net.ipv4.ip_local_port_range='1024 65535', or drive from more machines";
+        match agents.as_slice() {
+            _ if sessions <= room => None,
+            [_] => Some(Finding::fatal(what, remedy)),
+            // In network namespaces of their own they have a range each; the machine does not tell.
+            many if many.iter().all(|agent| agent.sessions_wanted <= room) => Some(Finding::warning(what, remedy)),
+            _ => Some(Finding::fatal(what, remedy)),
+        }
+    };
+    machines.values().filter_map(short).collect()
+}
+
+fn room(agent: &AgentFacts) -> u64 {
+    u64::from((agent.ports.1 + 1).saturating_sub(agent.ports.0))
+}
+
+/// One note a driving agent: it takes cores from the database, and a host's CPU is not the database's alone.
+fn shared(agent: &AgentFacts, agents: &[AgentFacts]) -> Option<Finding> {
+    if agent.sessions_wanted == 0 {
+        return None;
+    }
+    let observer = agents.iter().find(|other| other.observes && other.machine == agent.machine)?;
+    let (who, verb) = if observer.name == agent.name {
+        (format!("agent {}", agent.name), "drives load on the machine that it observes")
+    } else {
+        (format!("agents {} and {}", agent.name, observer.name), "drive and observe on one machine")
+    };
+    let what = format!("{who} {verb}: load and database compete for its cores, and its host CPU is of both");
+    Some(Finding::note(what, "drive from other machines where absolute figures matter; comparisons still hold"))
+}

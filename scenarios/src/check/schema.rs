@@ -1,0 +1,115 @@
+//! Whether the tables are there and the required settings hold.
+
+use super::{Answer, Answers, Finding, Login, Question, quoted_list};
+use crate::study::{Require, Study, TargetKind};
+
+const TABLES: &str = "tables";
+
+/// Most missing tables that are named one by one.
+const NAMED_TABLES: usize = 5;
+
+pub(super) fn questions(study: &Study) -> Vec<Question> {
+    let tables = tables(study);
+    let names = quoted_list(tables.iter().map(String::as_str));
+    let sql = match study.target.kind {
+        TargetKind::Mysql => format!(
+            "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ({names})"
+        ),
+        TargetKind::Sqlite => format!("SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ({names})"),
+        TargetKind::Simulated => return Vec::new(),
+    };
+    let mut questions = Vec::new();
+    if !tables.is_empty() {
+        questions.push(Question { id: TABLES.to_owned(), sql, login: Login::Target });
+    }
+    questions.extend(study.require.iter().enumerate().map(|(index, require)| Question {
+        id: requirement(index),
+        sql: require.sql.clone(),
+        login: Login::Control,
+    }));
+    questions
+}
+
+/// Whether a failed answer to the question is found here.
+pub(super) fn is_own(question: &Question) -> bool {
+    question.id == TABLES || question.id.starts_with("requirement ")
+}
+
+fn requirement(index: usize) -> String {
+    format!("requirement {}", index + 1)
+}
+
+/// Of all profiles: a profile may have tables of its own.
+fn tables(study: &Study) -> Vec<String> {
+    let mut tables = Vec::new();
+    for table in study.profiles.iter().flat_map(|profile| profile.workload.schema().tables()) {
+        if !tables.contains(&table) {
+            tables.push(table);
+        }
+    }
+    tables
+}
+
+pub(super) fn findings(study: &Study, answers: &Answers) -> Vec<Finding> {
+    let required = study.require.iter().enumerate();
+    let required = required.filter_map(|(index, require)| unmet(require, answers.get(&requirement(index))?));
+    missing(study, answers).into_iter().chain(required).collect()
+}
+
+fn missing(study: &Study, answers: &Answers) -> Option<Finding> {
+    let build = "build them with vufleet schema build STUDY, or correct [target] database";
+    let there = match answers.get(TABLES)? {
+        Answer::Rows(rows) => rows,
+        Answer::Failed(error) => {
+            return Some(Finding::fatal(format!("the tables cannot be looked up: {error}"), build));
+        }
+    };
+    let is_there = |table: &String| {
+        there.iter().flatten().flatten().any(|name| name.eq_ignore_ascii_case(table)) // lower_case_table_names
+    };
+    let wanted = tables(study);
+    let missing: Vec<&str> = wanted.iter().filter(|table| !is_there(table)).map(String::as_str).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let named = missing[..missing.len().min(NAMED_TABLES)].join(", ");
+    let more = if missing.len() > NAMED_TABLES { ", ..." } else { "" };
+    let place = study.target.database.as_ref().map(|name| format!(" from database {name}")).unwrap_or_default();
+    let what = format!("{} of {} tables are missing{place}: {named}{more}", missing.len(), wanted.len());
+    Some(Finding::fatal(what, build))
+}
+
+fn unmet(require: &Require, answer: &Answer) -> Option<Finding> {
+    let Require { sql, equals } = require;
+    let what = match answer {
+        Answer::Failed(error) => {
+            let what = format!("the required setting {sql:?} cannot be read: {error}");
+            return Some(Finding::fatal(what, "correct the query in [[require]], or what the control login may read"));
+        }
+        Answer::Rows(rows) => match rows.first().and_then(|row| row.first()) {
+            Some(Some(value)) if value.trim() == equals.trim() => return None,
+            Some(Some(value)) => format!("{sql:?} returns {value:?}, but the study requires {equals:?}"),
+            Some(None) => format!("{sql:?} returns NULL, but the study requires {equals:?}"),
+            None => format!("{sql:?} returns no row, but the study requires {equals:?}"),
+        },
+    };
+    Some(Finding::fatal(what, how_to_set(sql, equals)))
+}
+
+/// A query of one global variable names what to set.
+fn how_to_set(sql: &str, equals: &str) -> String {
+    let words: Vec<&str> = sql.trim().trim_end_matches(';').split_whitespace().collect();
+    let variable = match words.as_slice() {
+        [select, variable] if select.eq_ignore_ascii_case("select") => variable.strip_prefix("@@"),
+        _ => None,
+    };
+    let strip = |name: &str| name.to_ascii_lowercase().strip_prefix("global.").unwrap_or(name).to_owned();
+    let is_name = |name: &String| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    match variable.map(strip).filter(is_name) {
+        Some(name) => {
+            let value = if equals.parse::<f64>().is_ok() { equals.to_owned() } else { super::quoted(equals) };
+            format!("SET GLOBAL {name} = {value}, or in the server's configuration where it cannot be set at run time")
+        }
+        None => "change the database's setting, or the study's [[require]]".to_owned(),
+    }
+}

@@ -1,0 +1,279 @@
+//! Each finding in both directions: what brings it up, and the nearest thing that does not.
+
+mod fleet;
+mod server;
+
+use std::time::Duration;
+
+use super::*;
+use crate::oltp::{Prepare, Script, Shape};
+use crate::sql::Protocol;
+use crate::study::*;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn target(kind: TargetKind) -> Target {
+    Target {
+        kind,
+        host: Some("db".to_owned()),
+        port: 3306,
+        socket: None,
+        path: None,
+        database: Some("sbtest".to_owned()),
+        user: Some("bench".to_owned()),
+        password_source: None,
+        password: None,
+        tls: Tls::Preferred,
+        ca_file: None,
+        server_name: None,
+        client_cert: None,
+        client_key: None,
+        deadline: MINUTE,
+        simulated: Simulated {
+            service_time: Duration::ZERO,
+            distribution: ServiceDistribution::Constant,
+            faults: Vec::new(),
+        },
+    }
+}
+
+fn profile(vus: u32) -> Profile {
+    let workload = Workload::Oltp(Shape { tables: 2, ..Shape::new(Script::ReadWrite) });
+    let id = format!("{vus}vu");
+    Profile { id, label: None, vus, sessions_per_vu: 1, pacing: Pacing::None, workload, setup: Vec::new() }
+}
+
+fn study_on(kind: TargetKind, vus: u32) -> Study {
+    Study {
+        name: "check".to_owned(),
+        seed: 1,
+        target: target(kind),
+        control: None,
+        fleet: FleetChoice::default(),
+        profiles: vec![profile(1), profile(vus), profile(2)],
+        schedule: Schedule {
+            ramp_up: MINUTE,
+            measure: Measure::Duration(MINUTE),
+            settle: MINUTE,
+            checkpoint: false,
+            repetitions: 1,
+            max_repeats: 1,
+            order: Order::Blocks,
+            nest: Nest::Profile,
+            connect_rate: 200.0,
+        },
+        require: Vec::new(),
+        variants: vec![Variant { name: "baseline".to_owned() }],
+        monitor: Monitor { interval: Duration::from_secs(1), process: None },
+        report: ReportChoice { baseline: "baseline".to_owned(), confidence: 0.95, relative_only: false },
+        text: String::new(),
+        digest: String::new(),
+    }
+}
+
+fn study(vus: u32) -> Study {
+    study_on(TargetKind::Mysql, vus)
+}
+
+fn answer(rows: &[&[&str]]) -> Answer {
+    let row = |row: &&[&str]| row.iter().map(|cell| Some((*cell).to_owned())).collect();
+    Answer::Rows(rows.iter().map(row).collect())
+}
+
+/// A server on which nothing is wrong for 64 sessions, but for the given values.
+fn answers(changes: &[(&str, &str)]) -> Answers {
+    let value = |name: &'static str, usual: &'static str| {
+        changes.iter().find(|(changed, _)| *changed == name).map_or(usual, |(_, value)| *value).to_owned()
+    };
+    let rows = |names: &[(&'static str, &'static str)]| {
+        let row = |&(name, usual): &(&'static str, &'static str)| vec![Some(name.to_owned()), Some(value(name, usual))];
+        Answer::Rows(names.iter().map(row).collect())
+    };
+    let account = vec![Some("bench@%".to_owned()), Some(value("max_user_connections", "0"))];
+    Answers::from([
+        (
+            "server limits".to_owned(),
+            rows(&[
+                ("back_log", "80"),
+                ("innodb_flush_log_at_trx_commit", "1"),
+                ("max_connections", "151"),
+                ("max_prepared_stmt_count", "16382"),
+                ("open_files_limit", "20000"),
+                ("version", "10.11.19-MariaDB"),
+                ("wait_timeout", "28800"),
+            ]),
+        ),
+        (
+            "server status".to_owned(),
+            rows(&[("Com_commit", "0"), ("Prepared_stmt_count", "0"), ("Threads_connected", "1")]),
+        ),
+        ("account limits".to_owned(), Answer::Rows(vec![account])),
+        ("tables".to_owned(), answer(&[&["sbtest1"], &["sbtest2"]])),
+    ])
+}
+
+fn agent(name: &str, sessions: u64) -> AgentFacts {
+    AgentFacts {
+        name: name.to_owned(),
+        machine: format!("machine of {name}"),
+        observes: false,
+        open_files: 524_288,
+        somaxconn: 4096,
+        ports: (32_768, 60_999),
+        sessions_wanted: sessions,
+    }
+}
+
+fn observer() -> AgentFacts {
+    AgentFacts { observes: true, ..agent("db", 0) }
+}
+
+fn found(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<(Severity, String)> {
+    findings(study, answers, agents).iter().map(|finding| (finding.severity, finding.to_string())).collect()
+}
+
+/// Exactly one finding, of that severity, with these words.
+#[track_caller]
+fn assert_one(found: &[(Severity, String)], severity: Severity, words: &[&str]) {
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert_eq!(found[0].0, severity, "{found:#?}");
+    words.iter().for_each(|word| assert!(found[0].1.contains(word), "{word:?} is not in {:?}", found[0].1));
+}
+
+fn on_server(study: &Study, changes: &[(&str, &str)]) -> Vec<(Severity, String)> {
+    found(study, &answers(changes), &[agent("a", 32), agent("b", 32), observer()])
+}
+
+#[test]
+fn a_sound_server_and_fleet_bring_nothing_up() {
+    assert_eq!(on_server(&study(64), &[]), []);
+}
+
+#[test]
+fn every_question_has_an_id_of_its_own_and_somebody_to_ask() {
+    let mut study = study(64);
+    study.require = vec![Require { sql: "SELECT @@port".to_owned(), equals: "1".to_owned() }; 2];
+    let questions = questions(&study);
+    let ids: std::collections::BTreeSet<&str> = questions.iter().map(|question| question.id.as_str()).collect();
+    assert_eq!(ids.len(), questions.len());
+    let login = |id: &str| questions.iter().find(|question| question.id == id).unwrap().login;
+    assert_eq!((login("account limits"), login("tables")), (Login::Target, Login::Target));
+    assert_eq!((login("server status"), login("requirement 2")), (Login::Control, Login::Control));
+    assert!(super::questions(&study_on(TargetKind::Simulated, 1)).is_empty());
+    let sqlite = super::questions(&study_on(TargetKind::Sqlite, 1));
+    assert_eq!((sqlite.len(), sqlite[0].sql.contains("('sbtest1', 'sbtest2')")), (1, true));
+}
+
+/// 250 tables and 64 sessions, all prepared at once or each on first use.
+fn many_tables(change: impl Fn(&mut Shape)) -> (Study, Answers) {
+    let mut study = study(64);
+    for profile in &mut study.profiles {
+        let Workload::Oltp(shape) = &mut profile.workload;
+        shape.tables = 250;
+        change(shape);
+    }
+    let mut answers = answers(&[("Prepared_stmt_count", "100"), ("max_prepared_stmt_count", "144099")]);
+    let names: Vec<String> = (1..=250).map(|table| format!("sbtest{table}")).collect();
+    answers.insert("tables".to_owned(), Answer::Rows(names.into_iter().map(|name| vec![Some(name)]).collect()));
+    (study, answers)
+}
+
+#[test]
+fn what_could_not_be_asked_is_told() {
+    let mut answers = answers(&[]);
+    answers.insert("account limits".to_owned(), Answer::Failed("Unknown system variable".to_owned()));
+    let words = ["account limits could not be checked", "Unknown system variable", "SELECT CURRENT_USER()"];
+    assert_one(&found(&study(1), &answers, &[]), Severity::Warning, &words);
+    answers.remove("account limits");
+    assert_one(&found(&study(1), &answers, &[]), Severity::Warning, &["could not be checked: nobody asked"]);
+}
+
+#[test]
+fn missing_tables_are_counted_and_named() {
+    for (kind, there, words) in [
+        (TargetKind::Mysql, answer(&[&["SBTEST1"], &["sbtest2"]]), &[] as &[&str]),
+        (
+            TargetKind::Mysql,
+            answer(&[&["sbtest1"]]),
+            &["1 of 2 tables", "from database sbtest: sbtest2;", "schema build STUDY"],
+        ),
+        (TargetKind::Sqlite, answer(&[]), &["2 of 2 tables", "sbtest1, sbtest2;"]),
+        (TargetKind::Sqlite, answer(&[&["sbtest1"], &["sbtest2"]]), &[]),
+    ] {
+        let mut answers = answers(&[]);
+        answers.insert("tables".to_owned(), there);
+        let found = found(&study_on(kind, 4), &answers, &[]);
+        match words {
+            [] => assert_eq!(found, [], "{kind:?}"),
+            words => assert_one(&found, Severity::Fatal, words),
+        }
+    }
+    let (study, mut answers) = many_tables(|shape| shape.protocol = Protocol::Text);
+    answers.insert("tables".to_owned(), answer(&[]));
+    assert_one(&found(&study, &answers, &[]), Severity::Fatal, &["250 of 250", "sbtest4, sbtest5, ...;"]);
+    answers.insert("tables".to_owned(), Answer::Failed("no such database".to_owned()));
+    assert_one(&found(&study, &answers, &[]), Severity::Fatal, &["cannot be looked up: no such database"]);
+}
+
+#[test]
+fn requirements_must_hold() {
+    let null = Answer::Rows(vec![vec![None]]);
+    for (sql, equals, given, words) in [
+        ("SELECT @@port", "1", answer(&[&["1"]]), &[] as &[&str]),
+        ("SELECT @@port", " 1", answer(&[&["1 "]]), &[]),
+        ("SELECT @@port", "1", answer(&[&["2"]]), &["returns \"2\"", "requires \"1\"", "SET GLOBAL port = 1,"]),
+        ("select @@GLOBAL.x_y;", "ON", answer(&[&["OFF"]]), &["SET GLOBAL x_y = 'ON',"]),
+        ("SELECT COUNT(*) FROM t", "1", answer(&[&["2"]]), &["change the database's setting"]),
+        ("SELECT @@port + 1", "1", answer(&[&["2"]]), &["change the database's setting"]),
+        ("SELECT @@port+1", "1", answer(&[&["2"]]), &["change the database's setting"]),
+        ("SELECT x", "1", null, &["returns NULL"]),
+        ("SELECT x", "1", answer(&[]), &["returns no row"]),
+        ("SELECT x", "1", Answer::Failed("no column x".to_owned()), &["cannot be read: no column x", "[[require]]"]),
+    ] {
+        let mut study = study(4);
+        study.require = vec![Require { sql: sql.to_owned(), equals: equals.to_owned() }];
+        let mut answers = answers(&[]);
+        answers.insert("requirement 1".to_owned(), given);
+        let found = found(&study, &answers, &[]);
+        match words {
+            [] => assert_eq!(found, [], "{sql}"),
+            words => assert_one(&found, Severity::Fatal, words),
+        }
+    }
+}
+
+#[test]
+fn the_worst_comes_first() {
+    let agents = [AgentFacts { observes: true, open_files: 8, ..agent("a", 64) }];
+    let found = found(&study(64), &answers(&[("open_files_limit", "10")]), &agents);
+    let severities: Vec<Severity> = found.iter().map(|(severity, _)| *severity).collect();
+    assert_eq!(severities, [Severity::Fatal, Severity::Warning, Severity::Note]);
+}
+
+#[test]
+fn a_target_out_of_reach_says_what_to_do() {
+    let plain = target(TargetKind::Mysql);
+    let socket = Target { socket: Some("/run/db.sock".into()), ..plain.clone() };
+    let file = Target { path: Some("bench.db".into()), ..target(TargetKind::Sqlite) };
+    for (target, error, what, remedy) in [
+        (
+            &plain,
+            "Access denied for user 'bench'@'x' (using password: YES)",
+            "a cannot open a session on db:3306: Acc",
+            "check user bench and its password",
+        ),
+        (&plain, "Access denied for user 'bench'@'%' to database 'sbtest' (1044)", "1044", "GRANT ALL ON sbtest.*"),
+        (&plain, "Unknown database 'sbtest' (1049)", "sbtest", "CREATE DATABASE sbtest"),
+        (&plain, "Too many connections (1040)", "1040", "raise max_connections"),
+        (&plain, "Host '10.0.0.1' is blocked because of many connection errors", "blocked", "FLUSH HOSTS"),
+        (&plain, "invalid peer certificate: UnknownIssuer", "db:3306", "ca_file"),
+        (&plain, "failed to lookup address information: Name or service not known", "db:3306", "correct [target] host"),
+        (&plain, "Connection refused (os error 111)", "db:3306", "bind-address"),
+        (&socket, "No such file or directory (os error 2)", "socket /run/db.sock", "listen there"),
+        (&file, "unable to open database file", "bench.db", "directory must exist"),
+    ] {
+        let finding = unreachable_target("a", target, error);
+        assert_eq!(finding.severity, Severity::Fatal);
+        assert!(finding.what.contains(what) && finding.remedy.contains(remedy), "{finding}");
+    }
+}

@@ -1,0 +1,59 @@
+//! The agents' hosts.
+
+use super::*;
+
+#[test]
+fn an_agent_must_be_able_to_open_its_sessions() {
+    for (kind, sessions, open_files, enough) in [
+        (TargetKind::Mysql, 936, 1000, true),
+        (TargetKind::Mysql, 937, 1000, false),
+        (TargetKind::Sqlite, 64, 512, true),
+        (TargetKind::Sqlite, 65, 512, false),
+        (TargetKind::Simulated, 50_000, 1024, true),
+        (TargetKind::Mysql, 0, 1, true),
+    ] {
+        let agents = [AgentFacts { open_files, ..agent("a", sessions) }];
+        let mut answers = answers(&[("max_connections", "100000"), ("back_log", "1000")]);
+        answers.insert("tables".to_owned(), answer(&[&["sbtest1"], &["sbtest2"]]));
+        let found = found(&study_on(kind, 1), &answers, &agents);
+        if enough {
+            assert_eq!(found, [], "{kind:?} {sessions}");
+        } else {
+            let limit = format!("{open_files} files");
+            assert_one(&found, Severity::Fatal, &["agent a may open", &limit, "ulimit -n ", "LimitNOFILE="]);
+        }
+    }
+}
+
+#[test]
+fn sessions_take_local_ports() {
+    let on = |machine: &str, name: &str, sessions| AgentFacts {
+        machine: machine.to_owned(),
+        ports: (1000, 1099),
+        ..agent(name, sessions)
+    };
+    let found = |study: &Study, agents: &[AgentFacts]| found(study, &answers(&[]), agents);
+    assert_eq!(found(&study(4), &[on("m", "a", 100), on("n", "b", 100)]), []);
+    let words = ["(a)", "101 sessions", "leaves 100 local ports", "ip_local_port_range='1024 65535'"];
+    assert_one(&found(&study(4), &[on("m", "a", 101)]), Severity::Fatal, &words);
+    assert_one(
+        &found(&study(4), &[on("m", "a", 60), on("m", "b", 41)]),
+        Severity::Warning,
+        &["(a, b)", "101 sessions"],
+    );
+    assert_one(&found(&study(4), &[on("m", "a", 160), on("m", "b", 41)]), Severity::Fatal, &["(a, b)"]);
+    let mut local = study(4);
+    local.target.socket = Some("/run/db.sock".into());
+    assert_eq!(found(&local, &[on("m", "a", 101)]), [], "a unix socket takes no ports");
+    assert_eq!(found(&study_on(TargetKind::Sqlite, 4), &[on("m", "a", 101)]), []);
+}
+
+#[test]
+fn load_beside_the_database_is_worth_a_note() {
+    let beside = |name: &str, sessions| AgentFacts { machine: observer().machine, ..agent(name, sessions) };
+    let found = |agents: &[AgentFacts]| found(&study(4), &answers(&[]), agents);
+    assert_eq!(found(&[agent("a", 4), beside("idle", 0), observer()]), []);
+    assert_one(&found(&[beside("a", 4), observer()]), Severity::Note, &["agents a and db", "compete for its cores"]);
+    let both = AgentFacts { observes: true, ..agent("all", 4) };
+    assert_one(&found(&[both]), Severity::Note, &["agent all drives load on the machine that it observes"]);
+}

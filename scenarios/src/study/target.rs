@@ -1,0 +1,256 @@
+//! `[target]` and `[control]`: which database, how to reach it, and who logs in.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use toml_edit::Item;
+
+use crate::session::FaultKind;
+
+use super::mistakes::Objection;
+use super::section::Section;
+use super::value::{choice, count, identifier, number, text, time, title};
+use super::{Control, PasswordSource, ServiceDistribution, Simulated, Target, TargetKind, Tls};
+
+const KINDS: [(&str, TargetKind); 3] =
+    [("mysql", TargetKind::Mysql), ("sqlite", TargetKind::Sqlite), ("simulated", TargetKind::Simulated)];
+const LATER_KINDS: [(&str, &str); 1] =
+    [("mssql", "write \"mysql\", \"sqlite\" or \"simulated\"; SQL Server comes with a later version")];
+
+const TLS: [(&str, Tls); 4] =
+    [("disabled", Tls::Disabled), ("preferred", Tls::Preferred), ("required", Tls::Required), ("verify", Tls::Verify)];
+const LATER_TLS: [(&str, &str); 2] = [
+    ("login-only", "it belongs to SQL Server: write \"preferred\" or \"required\""),
+    ("strict", "it belongs to SQL Server: write \"required\" or \"verify\""),
+];
+
+const NETWORK_KEYS: [&str; 12] = [
+    "host",
+    "port",
+    "socket",
+    "database",
+    "user",
+    "password",
+    "tls",
+    "ca_file",
+    "server_name",
+    "client_cert",
+    "client_key",
+    "driver",
+];
+const MSSQL_KEYS: [&str; 4] = ["instance", "trust_server_certificate", "read_only_intent", "packet_size"];
+
+const LOCALHOST: &str = "127.0.0.1";
+const PORT: u32 = 3306;
+const DEADLINE: Duration = Duration::from_secs(30);
+const SERVICE_TIME: Duration = Duration::from_millis(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// Reads `[target]`. None when it is not one that this version drives; that has been reported then.
+pub(super) fn target(root: &Section<'_>) -> Option<Target> {
+    root.demand("target", "write [target] with kind = \"mysql\", \"sqlite\" or \"simulated\"");
+    let section = root.section("target");
+    if !section.exists() {
+        return None;
+    }
+    let remedy = "write kind = \"mysql\", \"sqlite\" or \"simulated\"";
+    let kind = section.required("kind", remedy, choice(&KINDS, &LATER_KINDS))?;
+    for key in MSSQL_KEYS {
+        section.later(key, "SQL Server", "remove it");
+    }
+    let mut target = Target {
+        kind,
+        host: None,
+        port: PORT as u16,
+        socket: None,
+        path: None,
+        database: None,
+        user: None,
+        password_source: None,
+        password: None,
+        tls: Tls::Preferred,
+        ca_file: None,
+        server_name: None,
+        client_cert: None,
+        client_key: None,
+        deadline: section.value("deadline", time(Duration::from_millis(1)..=24 * HOUR)).unwrap_or(DEADLINE),
+        simulated: Simulated {
+            service_time: SERVICE_TIME,
+            distribution: ServiceDistribution::Constant,
+            faults: vec![],
+        },
+    };
+    match kind {
+        TargetKind::Mysql => {
+            network(&section, &mut target);
+            section.demand("database", "write the database that holds the tables, for example database = \"sbtest\"");
+            section.demand("user", "write the login, for example user = \"bench\"");
+            refuse(&section, &["path"], "only SQLite has a file", "remove it, or write kind = \"sqlite\"");
+            let what = "only a simulated database has it";
+            refuse(&section, &["service_time", "faults"], what, "remove it, or write kind = \"simulated\"");
+        }
+        TargetKind::Sqlite => {
+            target.path = section.required("path", "write the file, for example path = \"bench.db\"", path);
+            refuse(&section, &NETWORK_KEYS, "SQLite has no server and no login", "remove it");
+            let what = "only a simulated database has it";
+            refuse(&section, &["service_time", "faults"], what, "remove it, or write kind = \"simulated\"");
+        }
+        // The keys of the others are checked and left unused, so that a study can be rehearsed with
+        // `--set target.kind=simulated` and nothing else changed.
+        TargetKind::Simulated => {
+            network(&section, &mut target);
+            target.path = section.value("path", path);
+            target.simulated = simulated(&section);
+        }
+    }
+    section.finish();
+    Some(target)
+}
+
+fn refuse(section: &Section<'_>, keys: &[&'static str], what: &str, remedy: &str) {
+    for key in keys {
+        section.refuse(key, what, remedy);
+    }
+}
+
+/// A server reached over a network or a socket.
+fn network(section: &Section<'_>, target: &mut Target) {
+    target.socket = section.value("socket", path);
+    target.host = section.value("host", host);
+    let port = section.value("port", count(1..=65_535)).unwrap_or(PORT);
+    target.port = u16::try_from(port).expect("checked to be at most 65535");
+    for key in ["host", "port"] {
+        if section.has("socket") && section.has(key) {
+            let what = "socket is there too, and a connection takes one way";
+            section.object(key, Objection::new(what, "remove it, or remove socket"));
+        }
+    }
+    if !section.has("socket") && !section.has("host") && target.kind == TargetKind::Mysql {
+        target.host = Some(LOCALHOST.to_owned());
+    }
+    target.database = section.value("database", title);
+    target.user = section.value("user", title);
+    target.password_source = password(section);
+    section.value("driver", choice(&[("mysql_async", ())], &[]));
+    encryption(section, target);
+}
+
+fn encryption(section: &Section<'_>, target: &mut Target) {
+    target.tls = section.value("tls", choice(&TLS, &LATER_TLS)).unwrap_or(Tls::Preferred);
+    target.ca_file = section.value("ca_file", path);
+    target.server_name = section.value("server_name", title);
+    target.client_cert = section.value("client_cert", path);
+    target.client_key = section.value("client_key", path);
+    if section.has("socket") && matches!(target.tls, Tls::Required | Tls::Verify) {
+        let what = "a unix socket never leaves the machine and is not encrypted";
+        section.object("tls", Objection::new(what, "remove tls, or write host instead of socket"));
+    }
+    for key in ["ca_file", "server_name"] {
+        if section.has(key) && target.tls != Tls::Verify {
+            let what = "nothing is verified against it unless tls = \"verify\"";
+            section.object(key, Objection::new(what, "write tls = \"verify\", or remove it"));
+        }
+    }
+    for (key, other) in [("client_cert", "client_key"), ("client_key", "client_cert")] {
+        if section.has(key) && !section.has(other) {
+            let what = format!("{other} is missing beside it");
+            section.object(key, Objection::new(what, format!("write {other} too, or remove {key}")));
+        }
+    }
+    if section.has("client_cert") && target.tls == Tls::Disabled {
+        let what = "is never shown when tls = \"disabled\"";
+        section.object("client_cert", Objection::new(what, "write tls = \"required\", or remove it"));
+    }
+}
+
+fn host(item: &Item) -> Result<String, Objection> {
+    let host = text(item)?;
+    let odd = host.contains(|c: char| c.is_whitespace() || c == '/' || c == '@');
+    match host.split_once(':') {
+        Some((name, port)) if !port.contains(':') && !odd => {
+            Err(Objection::new("has a port in it", format!("write host = \"{name}\" and port = {port}")))
+        }
+        _ if odd => Err(Objection::new("is not a host", "write a name or an address alone, for example \"db1\"")),
+        _ => Ok(host),
+    }
+}
+
+fn path(item: &Item) -> Result<PathBuf, Objection> {
+    text(item).map(PathBuf::from)
+}
+
+/// Where a password comes from. The text of a password that stands in the study is never repeated.
+fn password(section: &Section<'_>) -> Option<PasswordSource> {
+    let remedy = "write password = { env = \"VUFLEET_PASSWORD\" } or { file = \"/path/to/password\" }";
+    let item = section.item("password")?;
+    if !item.is_table_like() {
+        section.object("password", Objection::new("a password does not belong in a study", remedy));
+        return None;
+    }
+    let source = section.section("password");
+    let variable = source.value("env", |item| {
+        identifier(item).map_err(|_| Objection::new("is not the name of an environment variable", remedy))
+    });
+    let file = source.value("file", path);
+    if (source.has("env") && source.has("file")) || source.entries().next().is_none() {
+        source.object("", Objection::new("needs env or file, one of them", remedy));
+    }
+    source.finish();
+    variable.map(PasswordSource::Env).or(file.map(PasswordSource::File))
+}
+
+/// Reads `[control]`, which may be absent.
+pub(super) fn control(root: &Section<'_>, target: Option<&Target>) -> Option<Control> {
+    let section = root.section("control");
+    if !section.exists() {
+        return None;
+    }
+    if target.is_some_and(|target| target.kind == TargetKind::Sqlite) {
+        section.object("", Objection::new("SQLite has no logins", "remove [control]"));
+    }
+    let user =
+        section.required("user", "write the login that may change and read settings, or remove [control]", title);
+    let password_source = password(&section);
+    let database = section.value("database", title);
+    section.finish();
+    user.map(|user| Control { user, password_source, database })
+}
+
+fn simulated(section: &Section<'_>) -> Simulated {
+    let times = time(Duration::ZERO..=HOUR);
+    let (service_time, distribution) = if section.item("service_time").is_some_and(Item::is_table_like) {
+        let service = section.section("service_time");
+        let mean = service.required("mean", "write the mean, for example mean = \"2ms\"", times);
+        let distribution = service.value("distribution", choice(&SERVICE_DISTRIBUTIONS, &[]));
+        service.finish();
+        (mean, distribution)
+    } else {
+        (section.value("service_time", times), None)
+    };
+    Simulated {
+        service_time: service_time.unwrap_or(SERVICE_TIME),
+        distribution: distribution.unwrap_or(ServiceDistribution::Constant),
+        faults: faults(section),
+    }
+}
+
+const SERVICE_DISTRIBUTIONS: [(&str, ServiceDistribution); 4] = [
+    ("constant", ServiceDistribution::Constant),
+    ("exponential", ServiceDistribution::Exponential),
+    ("uniform", ServiceDistribution::Uniform),
+    ("lognormal", ServiceDistribution::Lognormal),
+];
+
+fn faults(section: &Section<'_>) -> Vec<(FaultKind, f64)> {
+    let faults = section.section("faults");
+    let mut found = Vec::new();
+    for kind in FaultKind::ALL {
+        found.extend(faults.value(kind.name(), number(0.0..=1.0)).map(|probability| (kind, probability)));
+    }
+    let sum: f64 = found.iter().map(|(_, probability)| probability).sum();
+    if sum > 1.0 + 1e-9 {
+        faults.object("", Objection::new(format!("the probabilities add up to {sum}"), "write at most 1 in all"));
+    }
+    faults.finish();
+    found
+}

@@ -1,0 +1,210 @@
+//! Whole study files that are refused, and with which words.
+
+use super::super::*;
+use super::{LEAST, with};
+
+fn refused(text: &str, set: &[&str]) -> Vec<String> {
+    let refusal = read(text, &with(set)).expect_err("refused");
+    refusal.problems.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn every_mistake_is_reported_at_once_in_the_order_of_lines() {
+    let text = r#"name = "x"
+[target]
+kind = "mysql"
+socket = "/s"
+host = "db"
+password = "hunter2"
+[workload]
+kind = "oltp"
+script = "read_wirte"
+tabels = 4
+[[profiles]]
+vus = [0, 4]
+[schedule]
+measure = 10
+mesure = "10s"
+"#;
+    let found = refused(text, &["schedule.settle=1"]);
+    assert_eq!(
+        found,
+        [
+            "line 2: target.database: is missing; write the database that holds the tables, for example database = \
+             \"sbtest\"",
+            "line 2: target.user: is missing; write the login, for example user = \"bench\"",
+            "line 5: target.host: socket is there too, and a connection takes one way; remove it, or remove socket",
+            "line 6: target.password: a password does not belong in a study; write password = { env = \
+             \"VUFLEET_PASSWORD\" } or { file = \"/path/to/password\" }",
+            "line 9: workload.script: \"read_wirte\" is not known here; write \"read_write\"? known are \"read_only\", \
+             \"read_write\", \"write_only\", \"point_select\", \"update_index\", \"update_non_index\", \"insert\", \
+             \"delete\"",
+            "line 10: workload.tabels: no such key; write \"tables\", or remove it",
+            "line 12: profiles.0.vus.0: 0 is out of range; write a whole number from 1 to 2000000",
+            "line 14: schedule.measure: 10 has no unit; write \"10s\" or \"10ms\", in quotes",
+            "line 15: schedule.mesure: no such key; write \"measure\", or remove it",
+            "schedule.settle: from --set: 1 has no unit; write \"1s\" or \"1ms\", in quotes",
+        ]
+    );
+}
+
+#[test]
+fn an_empty_study_is_told_what_it_needs() {
+    let found = refused("", &[]);
+    let keys: Vec<_> = found.iter().map(|line| line.split(": ").next().unwrap()).collect();
+    assert_eq!(keys, ["name", "target", "workload", "profiles"]);
+}
+
+/// One change to a good study, the key that is blamed, and a part of what is said.
+fn assert_refusals(base: &str, cases: &[(&str, &str, &str)]) {
+    for (set, key, words) in cases {
+        let refusal = read(base, &with(&[set])).expect_err(set);
+        let [problem] = refusal.problems.as_slice() else { panic!("{set}: one problem, not {refusal}") };
+        assert_eq!(problem.key, *key, "{set}");
+        let shown = format!("{}; {}", problem.what, problem.remedy);
+        assert!(shown.contains(words), "{set}: {shown}");
+    }
+}
+
+#[test]
+fn impossible_and_contradictory_values_are_refused() {
+    assert_refusals(
+        LEAST,
+        &[
+            ("name=", "name", "is empty"),
+            ("seed=-1", "seed", "out of range"),
+            ("target.port=0", "target.port", "from 1 to 65535"),
+            ("target.host=db:3307", "target.host", "host = \"db\" and port = 3307"),
+            ("target.host=mysql://db/x", "target.host", "is not a host"),
+            ("target.path=x.db", "target.path", "only SQLite"),
+            ("target.faults={ deadlock = 0.1 }", "target.faults", "only a simulated database"),
+            ("target.ca_file=/ca.pem", "target.ca_file", "tls = \"verify\""),
+            ("target.client_key=/k.pem", "target.client_key", "client_cert is missing"),
+            ("target.password={ env = \"A\", file = \"b\" }", "target.password", "one of them"),
+            ("target.password={ env = \"a-b\" }", "target.password.env", "is not the name"),
+            ("target.password={ evn = \"A\" }", "target.password.evn", "write \"env\""),
+            ("target.password={}", "target.password", "one of them"),
+            ("target.deadline=0s", "target.deadline", "out of range"),
+            ("workload.tables=0", "workload.tables", "out of range"),
+            ("workload.range_size=10001", "workload.range_size", "the 10000 rows"),
+            ("workload.mysql_storage_engine='a; DROP'", "workload.mysql_storage_engine", "is not a plain name"),
+            ("workload.rand_pareto_h=0.3", "workload.rand_pareto_h", "no meaning for the distribution \"special\""),
+            ("schedule=1", "schedule", "is a whole number, not a table"),
+            ("profiles={ vus = 4 }", "profiles", "write [[profiles]], with two brackets"),
+            ("profiles=[]", "profiles", "has no load level"),
+            ("profiles.0.vus=0", "profiles.0.vus", "out of range"),
+            ("profiles.0.vus=[]", "profiles.0.vus", "is an empty list"),
+            ("profiles.0.vus=[4, 4]", "profiles.0", "a second profile with the id 4vu"),
+            ("profiles.0.vus=2000001", "profiles.0.vus", "out of range"),
+            ("profiles.0.label='!'", "profiles.0.label", "has no letter"),
+            ("profiles.0.pacing=10ms", "profiles.0.pacing", "write { wait = \"10ms\" }"),
+            ("profiles.0.pacing=fast", "profiles.0.pacing", "\"fast\" is not known"),
+            ("profiles.0.pacing={}", "profiles.0.pacing", "is empty"),
+            ("profiles.0.pacing={ wait = \"0s\" }", "profiles.0.pacing.wait", "out of range"),
+            ("profiles.0.pacing={ wait = \"1s\", rate = 5 }", "profiles.0.pacing.rate", "cannot follow both"),
+            ("profiles.0.pacing={ rate = 0 }", "profiles.0.pacing.rate", "out of range"),
+            ("profiles.0.workload={ tables = 3 }", "profiles.0.workload.tables", "one schema"),
+            ("profiles.0.workload={ kind = \"oltp\" }", "profiles.0.workload.kind", "one kind of workload"),
+            ("profiles.0.workload={ range_size = 20000 }", "profiles.0.workload.range_size", "the 10000 rows"),
+            ("profiles.0.workload={ scrip = 1 }", "profiles.0.workload.scrip", "write \"script\""),
+            ("schedule.measure=399ms", "schedule.measure", "from 400ms"),
+            ("schedule.repetitions=0", "schedule.repetitions", "out of range"),
+            ("schedule.order=random", "schedule.order", "\"blocks\", \"grouped\""),
+            ("schedule.transactions=0", "schedule.transactions", "out of range"),
+            ("monitor.interval=50ms", "monitor.interval", "from 100ms to 1m"),
+            ("report.baseline=audit", "report.baseline", "write one of \"baseline\""),
+            ("report.confidence=95", "report.confidence", "from 0.5 to 0.999"),
+            ("variants=[{ name = \"a\" }, { name = \"a\" }]", "variants.1.name", "a second variant"),
+            ("require=[{ sql = \"SELECT 1\" }]", "require.0.equals", "is missing"),
+            ("fleet.drive={ zone = 1 }", "fleet.drive.zone", "is a whole number, not text"),
+            ("control={ database = \"mysql\" }", "control.user", "is missing"),
+            ("schdule={}", "schdule", "write \"schedule\""),
+        ],
+    );
+}
+
+#[test]
+fn what_this_version_does_not_do_is_recognised() {
+    assert_refusals(
+        LEAST,
+        &[
+            ("target.kind=mssql", "target.kind", "this version of vufleet does not do \"mssql\" yet"),
+            ("target.instance=SQL2022", "target.instance", "does not do SQL Server yet"),
+            ("target.tls=strict", "target.tls", "does not do \"strict\" yet"),
+            ("workload={ kind = \"tprocc\", warehouses = 4 }", "workload.kind", "does not do \"tprocc\" yet"),
+            ("workload={ kind = \"sql\", transactions = [] }", "workload.kind", "does not do \"sql\" yet"),
+            (
+                "profiles.0.pacing={ keying_thinking = { scale = 1.0 } }",
+                "profiles.0.pacing.keying_thinking",
+                "does not do keying and thinking times yet",
+            ),
+            ("schedule.repetitions={ min = 5 }", "schedule.repetitions", "write a number"),
+            ("variants=[{ name = \"a\", apply = [] }]", "variants.0.apply", "does not do changes of the database"),
+            ("switch=[{ at = \"60s\" }]", "switch", "does not do a switch"),
+            ("reset={ before = \"run\" }", "reset.before", "does not do \"run\" yet"),
+            ("reset={ before = \"never\", method = \"rebuild\" }", "reset.method", "does not do resets"),
+            ("monitor.requests=true", "monitor.requests", "does not do samples of each session's requests yet"),
+        ],
+    );
+}
+
+#[test]
+fn pieces_that_exclude_each_other_in_the_file_are_refused() {
+    let both = format!("{LEAST}[schedule]\nmeasure = \"10s\"\ntransactions = 3\n");
+    assert!(refused(&both, &[])[0].starts_with("line 14: schedule.transactions: a window has a time or"));
+    let rate = format!("{LEAST}pacing = {{ rate = 5 }}\n[schedule]\ntransactions = 3\n");
+    assert!(refused(&rate, &[])[0].starts_with("line 14: schedule.transactions: sessions take arrivals"));
+    let socket = LEAST.replace("user =", "socket = \"/s\"\ntls = \"required\"\nuser =");
+    assert!(refused(&socket, &[])[0].starts_with("line 7: target.tls: a unix socket never leaves"));
+    let sqlite = format!("{LEAST}[control]\nuser = \"root\"\n");
+    let found = refused(&sqlite, &["target={ kind = \"sqlite\", path = \"x\", user = \"me\" }"]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].starts_with("line 12: control: SQLite has no logins"));
+    assert!(found[1].starts_with("target.user: from --set: SQLite has no server"));
+}
+
+#[test]
+fn a_transaction_needs_a_statement() {
+    for (script, counts, fine) in [
+        ("read_only", "point_selects = 0\nrange_selects = false", false),
+        ("read_only", "point_selects = 0", true),
+        ("write_only", "index_updates = 0\nnon_index_updates = 0\ndelete_inserts = 0", false),
+        ("read_write", "point_selects = 0\nrange_selects = false", true),
+        ("update_index", "index_updates = 0", false),
+        ("update_non_index", "index_updates = 0", true),
+        ("point_select", "point_selects = 0", true),
+    ] {
+        let text = LEAST.replace("script = \"read_write\"", &format!("script = \"{script}\"\n{counts}"));
+        let result = read(&text, &with(&[]));
+        assert_eq!(result.is_ok(), fine, "{script} {counts}: {result:?}");
+        if let Err(refusal) = result {
+            assert_eq!(refusal.problems[0].key, "workload.script");
+        }
+    }
+}
+
+#[test]
+fn too_many_sessions_are_refused() {
+    let found = refused(LEAST, &["profiles.0.vus=1000000", "profiles.0.sessions_per_vu=3"]);
+    assert_eq!(found.len(), 1);
+    assert!(found[0].contains("makes 3000000 sessions"), "{found:?}");
+}
+
+#[test]
+fn a_scaled_window_that_got_too_short_says_so() {
+    let edits = Edits { scale_time: Some(0.001), ..with(&[]) };
+    let text = format!("{LEAST}[schedule]\nmeasure = \"1m\"\n");
+    let refusal = read(&text, &edits).unwrap_err();
+    assert_eq!(
+        refusal.to_string(),
+        "line 13: schedule.measure: after --scale-time: \"60ms\" is out of range; write a time from 400ms to 168h"
+    );
+}
+
+#[test]
+fn a_password_in_the_study_is_never_repeated() {
+    for text in [LEAST.replace("user =", "password = \"hunter2\"\nuser ="), "password = hunter2".to_owned()] {
+        let refusal = read(&text, &with(&["target.password=hunter2"])).unwrap_err();
+        assert!(!refusal.to_string().contains("hunter2"), "{refusal}");
+    }
+}
