@@ -213,7 +213,7 @@ pub(super) fn control(root: &Section<'_>, target: Option<&Target>) -> Option<Con
     let password_source = password(&section);
     let database = section.value("database", title);
     section.finish();
-    user.map(|user| Control { user, password_source, database })
+    user.map(|user| Control { user, password_source, password: None, database })
 }
 
 fn simulated(section: &Section<'_>) -> Simulated {

@@ -1,0 +1,76 @@
+//! The operators' side of the server: who is there, one job at a time, and its end.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Request, Response, Status};
+use vufleet_proto::v1::{self, operator_server::Operator};
+
+use super::Core;
+use crate::autopilot;
+
+/// Messages that may wait for a slow terminal before the job waits too.
+const PATIENCE: usize = 256;
+
+/// Serves operators.
+pub struct OperatorService {
+    core: Arc<Core>,
+}
+
+impl OperatorService {
+    /// Serves operators of this coordinator.
+    pub fn new(core: Arc<Core>) -> Self {
+        OperatorService { core }
+    }
+}
+
+type Progress = Pin<Box<dyn Stream<Item = Result<v1::Progress, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Operator for OperatorService {
+    async fn agents(&self, _request: Request<v1::AgentsRequest>) -> Result<Response<v1::AgentsReply>, Status> {
+        let agents = self.core.registry.agents().into_iter().map(|agent| v1::AgentState {
+            connected: agent.connected,
+            silent_ms: agent.silence().as_millis() as u64,
+            heartbeat: Some(agent.heartbeat),
+            hello: Some(agent.hello),
+        });
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Ok(Response::new(v1::AgentsReply { agents: agents.collect(), version }))
+    }
+
+    type SubmitStream = Progress;
+
+    async fn submit(&self, request: Request<v1::Job>) -> Result<Response<Progress>, Status> {
+        let job = request.into_inner();
+        let stopped = self.core.claim(autopilot::name_of(&job)).map_err(|current| {
+            Status::failed_precondition(format!(
+                "this coordinator is busy with {current}; wait for it, or end it with `vufleet stop {current}`"
+            ))
+        })?;
+        let (progress, outgoing) = mpsc::channel(PATIENCE);
+        let core = Arc::clone(&self.core);
+        // The job goes on when the terminal that started it goes away.
+        tokio::spawn(async move {
+            let work = tokio::spawn(autopilot::work(Arc::clone(&core), job, stopped, progress));
+            if let Err(error) = work.await {
+                tracing::error!(%error, "a job died");
+            }
+            core.release();
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(outgoing).map(Ok))))
+    }
+
+    async fn stop(&self, request: Request<v1::StopRequest>) -> Result<Response<v1::StopReply>, Status> {
+        let wanted = request.into_inner().study_id;
+        match self.core.end_job_named(&wanted) {
+            Ok(ended) => Ok(Response::new(v1::StopReply { study_id: ended.unwrap_or_default() })),
+            Err(current) => {
+                Err(Status::not_found(format!("{wanted} is not running here; what runs is {current}")))
+            }
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Who is there: every agent that has joined, what it last said, and how to command it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use vufleet_proto::v1::{self, command};
+
+/// What the registry tells whoever works with the fleet.
+#[derive(Debug)]
+pub enum FleetEvent {
+    /// An agent joined, or came back. Another boot is another process.
+    Joined { name: String, boot: u64 },
+    /// An agent's stream ended; it may come back.
+    Left { name: String },
+    /// A recorded event of an agent.
+    Event { name: String, event: Box<v1::Event> },
+    /// What an agent said about now.
+    Heartbeat { name: String, heartbeat: v1::Heartbeat },
+    /// Events could not be recorded.
+    LedgerFailed(String),
+}
+
+/// One agent.
+#[derive(Debug, Clone)]
+pub struct Agent {
+    /// How it introduced itself.
+    pub hello: v1::Hello,
+    /// What it last said about now.
+    pub heartbeat: v1::Heartbeat,
+    /// Whether its stream is open.
+    pub connected: bool,
+    heard: Instant,
+    commands: mpsc::UnboundedSender<v1::Command>,
+    stream: u64,
+}
+
+impl Agent {
+    /// How long it has been silent.
+    pub fn silence(&self) -> Duration {
+        self.heard.elapsed()
+    }
+
+    /// Whether it has a role.
+    pub fn has_role(&self, role: &str) -> bool {
+        self.hello.roles.iter().any(|own| own == role)
+    }
+
+    /// Whether it has all of these labels.
+    pub fn has_labels(&self, labels: &BTreeMap<String, String>) -> bool {
+        labels.iter().all(|(key, value)| self.hello.labels.get(key) == Some(value))
+    }
+}
+
+/// All agents, and the one listener to what they say.
+#[derive(Debug, Default)]
+pub struct Registry {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    agents: BTreeMap<String, Agent>,
+    listener: Option<mpsc::UnboundedSender<FleetEvent>>,
+    streams: u64,
+}
+
+impl Registry {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes an agent in. Returns the number of its stream.
+    ///
+    /// # Errors
+    /// When another process of that name is alive: two of them would be counted as one.
+    pub fn join(&self, hello: v1::Hello, commands: mpsc::UnboundedSender<v1::Command>) -> Result<u64, String> {
+        let mut inner = self.lock();
+        if let Some(known) = inner.agents.get(&hello.name)
+            && known.connected
+            && known.hello.boot != hello.boot
+        {
+            return Err(format!(
+                "an agent named {} is already here, from host {}; give this one another --name",
+                hello.name, known.hello.hostname
+            ));
+        }
+        inner.streams += 1;
+        let stream = inner.streams;
+        let (name, boot) = (hello.name.clone(), hello.boot);
+        let heartbeat = v1::Heartbeat { uncertainty_ns: u64::MAX, ..Default::default() };
+        let agent = Agent { hello, heartbeat, connected: true, heard: Instant::now(), commands, stream };
+        inner.agents.insert(name.clone(), agent);
+        inner.tell(FleetEvent::Joined { name, boot });
+        Ok(stream)
+    }
+
+    /// Notes that a stream has ended, unless the agent has already opened another.
+    pub fn leave(&self, name: &str, stream: u64) {
+        let mut inner = self.lock();
+        if let Some(agent) = inner.agents.get_mut(name)
+            && agent.stream == stream
+        {
+            agent.connected = false;
+            inner.tell(FleetEvent::Left { name: name.to_owned() });
+        }
+    }
+
+    /// Notes a heartbeat.
+    pub fn beat(&self, name: &str, heartbeat: v1::Heartbeat) {
+        let mut inner = self.lock();
+        if let Some(agent) = inner.agents.get_mut(name) {
+            agent.heartbeat = heartbeat;
+            agent.heard = Instant::now();
+            inner.tell(FleetEvent::Heartbeat { name: name.to_owned(), heartbeat });
+        }
+    }
+
+    /// Passes on what an agent said.
+    pub fn pass_on(&self, event: FleetEvent) {
+        self.lock().tell(event);
+    }
+
+    /// Listens to the fleet from now on, instead of whoever did before.
+    pub fn listen(&self) -> mpsc::UnboundedReceiver<FleetEvent> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        self.lock().listener = Some(sender);
+        receiver
+    }
+
+    /// Sends a command. False when the agent is not connected.
+    pub fn command(&self, name: &str, body: command::Body) -> bool {
+        let inner = self.lock();
+        inner.agents.get(name).is_some_and(|agent| {
+            agent.connected && agent.commands.send(v1::Command { body: Some(body) }).is_ok()
+        })
+    }
+
+    /// One agent as it is now.
+    pub fn agent(&self, name: &str) -> Option<Agent> {
+        self.lock().agents.get(name).cloned()
+    }
+
+    /// All agents that ever joined, as they are now, by name.
+    pub fn agents(&self) -> Vec<Agent> {
+        self.lock().agents.values().cloned().collect()
+    }
+
+    /// Closes every stream.
+    pub fn dismiss(&self) {
+        self.lock().agents.clear();
+    }
+}
+
+impl Inner {
+    fn tell(&mut self, event: FleetEvent) {
+        if self.listener.as_ref().is_some_and(|listener| listener.send(event).is_err()) {
+            self.listener = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hello(name: &str, boot: u64) -> v1::Hello {
+        v1::Hello { name: name.to_owned(), boot, roles: vec!["drive".to_owned()], ..Default::default() }
+    }
+
+    fn channel() -> (mpsc::UnboundedSender<v1::Command>, mpsc::UnboundedReceiver<v1::Command>) {
+        mpsc::unbounded_channel()
+    }
+
+    #[test]
+    fn a_second_process_of_a_name_is_refused_until_the_first_has_gone() {
+        let registry = Registry::default();
+        let stream = registry.join(hello("a", 1), channel().0).unwrap();
+        let refusal = registry.join(hello("a", 2), channel().0).unwrap_err();
+        assert!(refusal.contains("--name"), "{refusal}");
+        registry.leave("a", stream);
+        assert!(registry.join(hello("a", 2), channel().0).is_ok());
+    }
+
+    #[test]
+    fn the_end_of_an_old_stream_does_not_end_the_new_one() {
+        let registry = Registry::default();
+        let old = registry.join(hello("a", 1), channel().0).unwrap();
+        registry.join(hello("a", 1), channel().0).unwrap();
+        registry.leave("a", old);
+        assert!(registry.agent("a").unwrap().connected);
+    }
+
+    #[test]
+    fn commands_reach_connected_agents_only() {
+        let registry = Registry::default();
+        let (sender, mut inbox) = channel();
+        let stream = registry.join(hello("a", 1), sender).unwrap();
+        let cancel = || command::Body::Cancel(v1::Cancel { run: 7 });
+        assert!(registry.command("a", cancel()));
+        assert!(inbox.try_recv().is_ok());
+        assert!(!registry.command("b", cancel()));
+        registry.leave("a", stream);
+        assert!(!registry.command("a", cancel()));
+    }
+
+    #[test]
+    fn labels_must_all_match() {
+        let registry = Registry::default();
+        let mut labelled = hello("a", 1);
+        labelled.labels.insert("zone".to_owned(), "a".to_owned());
+        registry.join(labelled, channel().0).unwrap();
+        let agent = registry.agent("a").unwrap();
+        let wanted = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        assert!(agent.has_labels(&wanted(&[])));
+        assert!(agent.has_labels(&wanted(&[("zone", "a")])));
+        assert!(!agent.has_labels(&wanted(&[("zone", "b")])));
+        assert!(!agent.has_labels(&wanted(&[("zone", "a"), ("rack", "1")])));
+    }
+}

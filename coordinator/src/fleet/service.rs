@@ -1,0 +1,159 @@
+//! The agents' side of the server: one stream each. Events are recorded before they are acknowledged and before anybody
+//! acts on them.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+use tonic::{Request, Response, Status, Streaming};
+use vufleet_proto::v1::{self, Command, Event, command, event, fleet_server::Fleet};
+
+use super::Core;
+use super::registry::FleetEvent;
+
+/// Events recorded in one go, at most.
+const BATCH: usize = 256;
+
+/// Serves agents.
+pub struct FleetService {
+    core: Arc<Core>,
+}
+
+impl FleetService {
+    /// Serves agents of this coordinator.
+    pub fn new(core: Arc<Core>) -> Self {
+        FleetService { core }
+    }
+}
+
+type Commands = Pin<Box<dyn Stream<Item = Result<Command, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Fleet for FleetService {
+    type JoinStream = Commands;
+
+    async fn join(&self, request: Request<Streaming<Event>>) -> Result<Response<Commands>, Status> {
+        let mut events = request.into_inner();
+        let first = events.message().await?.and_then(|event| event.body);
+        let Some(event::Body::Hello(hello)) = first else {
+            return Err(Status::invalid_argument("an agent introduces itself with its first event"));
+        };
+        check_protocol(&hello)?;
+        let (name, boot) = (hello.name.clone(), hello.boot);
+        let recorded = self.core.record.with(move |ledger| ledger.last_seq(boot)).await;
+        let recorded = recorded.map_err(|error| Status::unavailable(error.to_string()))?;
+        let (commands, outgoing) = mpsc::unbounded_channel();
+        let welcome = v1::Welcome {
+            lease_ns: self.core.options.lease.as_nanos() as u64,
+            last_seq: recorded,
+            coordinator: self.core.instance,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        tell(&commands, command::Body::Welcome(welcome));
+        let stream = self.core.registry.join(hello, commands.clone()).map_err(Status::already_exists)?;
+        tracing::info!(agent = name, "joined");
+        let core = Arc::clone(&self.core);
+        tokio::spawn(async move {
+            let (to_record, batch) = mpsc::channel(BATCH);
+            let recorder = tokio::spawn(record(Arc::clone(&core), name.clone(), boot, recorded, batch, commands.clone()));
+            listen(&core, &name, events, &to_record, &commands).await;
+            drop(to_record);
+            // What has arrived is recorded before the agent counts as gone.
+            if let Err(error) = recorder.await {
+                tracing::error!(%error, agent = name, "recording died");
+            }
+            core.registry.leave(&name, stream);
+            tracing::info!(agent = name, "left");
+        });
+        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(outgoing).map(Ok))))
+    }
+}
+
+fn check_protocol(hello: &v1::Hello) -> Result<(), Status> {
+    if hello.protocol == vufleet_proto::PROTOCOL {
+        return Ok(());
+    }
+    let (own, own_version) = (vufleet_proto::PROTOCOL, env!("CARGO_PKG_VERSION"));
+    let older = if hello.protocol < own { "the agent" } else { "the coordinator" };
+    Err(Status::failed_precondition(format!(
+        "agent {} {} speaks protocol {}, coordinator {own_version} speaks {own}: upgrade {older}",
+        hello.name, hello.version, hello.protocol
+    )))
+}
+
+/// An agent that has gone needs no commands; its stream's end is noticed elsewhere.
+fn tell(commands: &mpsc::UnboundedSender<Command>, body: command::Body) {
+    if commands.send(Command { body: Some(body) }).is_err() {
+        tracing::debug!("a command came after its agent had gone");
+    }
+}
+
+/// Answers what is about now at once, and queues the rest for the ledger. Ends with the stream.
+async fn listen(
+    core: &Core,
+    name: &str,
+    mut events: Streaming<Event>,
+    to_record: &mpsc::Sender<Event>,
+    commands: &mpsc::UnboundedSender<Command>,
+) {
+    loop {
+        let event = match events.message().await {
+            Ok(Some(event)) => event,
+            Ok(None) => return,
+            Err(status) => {
+                tracing::debug!(agent = name, %status, "an agent's stream broke");
+                return;
+            }
+        };
+        match event.body {
+            Some(event::Body::ClockProbe(probe)) => {
+                let echo = v1::ClockEcho { sent_ns: probe.sent_ns, coordinator_ns: core.clock.now() };
+                tell(commands, command::Body::ClockEcho(echo));
+            }
+            Some(event::Body::Heartbeat(heartbeat)) => {
+                core.registry.beat(name, heartbeat);
+                tell(commands, command::Body::Ack(v1::Ack { seq: 0 }));
+            }
+            Some(event::Body::Hello(_)) | None => {}
+            Some(_) if event.seq > 0 => {
+                if to_record.send(event).await.is_err() {
+                    return;
+                }
+            }
+            Some(_) => tracing::warn!(agent = name, "an event to be recorded came without a number"),
+        }
+    }
+}
+
+/// Records events in batches, then acknowledges them, then passes them on; each once, however often it was sent.
+async fn record(
+    core: Arc<Core>,
+    name: String,
+    boot: u64,
+    mut recorded: u64,
+    mut events: mpsc::Receiver<Event>,
+    commands: mpsc::UnboundedSender<Command>,
+) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while events.recv_many(&mut batch, BATCH).await > 0 {
+        batch.retain(|event: &Event| event.seq > recorded);
+        let (agent, fresh) = (name.clone(), std::mem::take(&mut batch));
+        let written = core.record.with(move |ledger| ledger.record(&agent, boot, &fresh).map(|seq| (seq, fresh))).await;
+        match written {
+            Ok((seq, fresh)) => {
+                recorded = recorded.max(seq);
+                tell(&commands, command::Body::Ack(v1::Ack { seq: recorded }));
+                for event in fresh {
+                    core.registry.pass_on(FleetEvent::Event { name: name.clone(), event: Box::new(event) });
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, agent = name, "events could not be recorded");
+                core.registry.pass_on(FleetEvent::LedgerFailed(error.to_string()));
+                return;
+            }
+        }
+    }
+}
