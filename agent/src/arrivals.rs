@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 use rand::RngExt;
 use vufleet_scenarios::random::Stream;
 
-use crate::fine;
-
 /// Arrivals that may queue: ten seconds of them, at least this many.
 const LEAST_QUEUE: usize = 1_000;
 const QUEUE_SECONDS: f64 = 10.0;
@@ -97,7 +95,9 @@ fn pace(
     counts: &ArrivalCounts,
     over: &AtomicBool,
 ) {
-    fine::sharpen_this_thread();
+    if let Err(errno) = nix::sys::prctl::set_timerslack(1) {
+        tracing::debug!(%errno, "arrivals keep the kernel's timer slack of 50 microseconds");
+    }
     let mut due = start;
     loop {
         due += exponential(1.0 / rate_per_s, &mut stream);

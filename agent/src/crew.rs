@@ -21,7 +21,7 @@ use crate::arrivals::Arrivals;
 use crate::clock::CommonClock;
 use crate::outbox::Outlet;
 use crate::recorder::{Tally, fault_to_proto};
-use crate::session::{mysql::MysqlSession, simulated::SimulatedSession, sqlite::SqliteSession};
+use crate::session::{MysqlSession, SimulatedSession, SqliteSession};
 use crate::user::Reached;
 use crate::watchdog::{Post, Watchdog, Watched};
 

@@ -15,7 +15,7 @@ use vufleet_scenarios::workload::{Chunk, Schema};
 
 use crate::observe::meter::cpu_used;
 use crate::outbox::Outlet;
-use crate::session::{mysql::MysqlSession, simulated::SimulatedSession, sqlite::SqliteSession};
+use crate::session::{MysqlSession, SimulatedSession, SqliteSession};
 
 /// Attempts at one item after faults that may pass.
 const ATTEMPTS: u32 = 5;

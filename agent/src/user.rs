@@ -211,6 +211,11 @@ pub struct Local {
 }
 
 impl Local {
+    /// A seat that the watchdog reads from `post`.
+    pub fn new(post: Arc<Post>) -> Self {
+        Local { post, ..Local::default() }
+    }
+
     /// Makes the user give its session up, whatever it waits for.
     pub fn kill(&self) {
         self.killed.set(true);

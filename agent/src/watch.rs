@@ -19,7 +19,7 @@ use crate::observe::database::DatabaseObserver;
 use crate::observe::host::{HostRole, HostSampler};
 use crate::observe::process::ProcessChoice;
 use crate::outbox::Outlet;
-use crate::session::mysql::MysqlSession;
+use crate::session::MysqlSession;
 
 /// What is to be sampled.
 pub struct WatchPlan {

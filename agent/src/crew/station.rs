@@ -1,7 +1,6 @@
 //! One thread of a crew: a runtime of its own, its users, and the cut of their counts at each tick.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -82,7 +81,7 @@ impl<W: Workload> Shift<W> {
         };
         let floor = Floor::new(plan, Recorder::new(Tally::new(kinds, separate), Instant::now()));
         let posts = station.posts.iter();
-        let locals = posts.map(|post| Rc::new(Local { post: Arc::clone(post), ..Local::default() })).collect();
+        let locals = posts.map(|post| Rc::new(Local::new(Arc::clone(post)))).collect();
         Shift { station, floor, locals, users: JoinSet::new(), ended_early: 0, kinds, tick: 0, start: None, shown: 0 }
     }
 

@@ -12,7 +12,7 @@ use vufleet_proto::v1;
 use vufleet_scenarios::session::{Fault, FaultKind, Row, Rows, Session, Value};
 use vufleet_scenarios::study::{self, Edits, Target, TargetKind};
 
-use crate::session::{mysql::MysqlSession, simulated::SimulatedSession, sqlite::SqliteSession};
+use crate::session::{MysqlSession, SimulatedSession, SqliteSession};
 
 /// How long opening the connection may take. Statements have no bound: an index is built as long as it takes.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);

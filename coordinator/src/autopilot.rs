@@ -1,0 +1,102 @@
+//! What happens after a job is submitted, without anybody watching: checks, builds, runs, repeats, reports.
+
+mod build;
+mod figures;
+mod pilot;
+mod preflight;
+mod run;
+mod sequence;
+mod smoke;
+mod teller;
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use vufleet_proto::v1;
+use vufleet_scenarios::study::{self, Edits};
+
+use crate::fleet::Core;
+use pilot::Pilot;
+use teller::Teller;
+
+/// Why a job ended early.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Halt {
+    /// The study, the fleet or the database does not allow it, or the ledger cannot be written.
+    Refused(String),
+    /// The operator ended it.
+    Stopped,
+    /// Something of it was not as asked for; what was measured is kept.
+    Short(String),
+}
+
+impl Halt {
+    fn exit_code(&self) -> u32 {
+        match self {
+            Halt::Refused(_) => 1,
+            Halt::Stopped => 130,
+            Halt::Short(_) => 3,
+        }
+    }
+
+    fn message(&self) -> String {
+        match self {
+            Halt::Refused(message) | Halt::Short(message) => message.clone(),
+            Halt::Stopped => "stopped by the operator".to_owned(),
+        }
+    }
+}
+
+impl From<crate::ledger::LedgerError> for Halt {
+    fn from(error: crate::ledger::LedgerError) -> Self {
+        Halt::Refused(error.to_string())
+    }
+}
+
+/// What a job is called before its study has an id.
+pub fn name_of(job: &v1::Job) -> &'static str {
+    match job.kind() {
+        v1::job::Kind::Run => "run",
+        v1::job::Kind::Smoke => "smoke",
+        v1::job::Kind::Check => "check",
+        v1::job::Kind::Build => "build",
+        v1::job::Kind::Verify => "verify",
+        v1::job::Kind::Drop => "drop",
+    }
+}
+
+/// Does a job to its end and tells how it ended.
+pub async fn work(
+    core: Arc<Core>,
+    job: v1::Job,
+    stopped: watch::Receiver<bool>,
+    progress: mpsc::Sender<v1::Progress>,
+) {
+    let teller = Teller::new(progress);
+    let finished = match attempt(core, job, stopped, teller.clone()).await {
+        Ok(()) => v1::Finished { exit_code: 0, message: String::new() },
+        Err(halt) => v1::Finished { exit_code: halt.exit_code(), message: halt.message() },
+    };
+    teller.finished(finished).await;
+}
+
+async fn attempt(
+    core: Arc<Core>,
+    job: v1::Job,
+    stopped: watch::Receiver<bool>,
+    teller: Teller,
+) -> Result<(), Halt> {
+    let kind = job.kind();
+    let study = study::read(&job.study, &Edits::default())
+        .map_err(|refusal| Halt::Refused(format!("the study is refused:\n{refusal}")))?;
+    let mut pilot = Pilot::new(core, Arc::new(study), job, stopped, teller);
+    pilot.await_fleet().await?;
+    match kind {
+        v1::job::Kind::Run => sequence::run(&mut pilot).await,
+        v1::job::Kind::Smoke => smoke::run(&mut pilot).await,
+        v1::job::Kind::Check => preflight::check(&mut pilot).await,
+        v1::job::Kind::Build => build::build(&mut pilot).await,
+        v1::job::Kind::Verify => build::verify(&mut pilot).await,
+        v1::job::Kind::Drop => build::drop_tables(&mut pilot).await,
+    }
+}

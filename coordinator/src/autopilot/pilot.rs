@@ -1,0 +1,260 @@
+//! The autopilot's hands: hears the fleet, commands it, asks the database through it, and notices who is gone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use vufleet_proto::v1::{self, command, event};
+use vufleet_scenarios::session::Dialect;
+use vufleet_scenarios::study::{Study, TargetKind};
+
+use super::Halt;
+use super::figures::Figures;
+use super::teller::Teller;
+use crate::fleet::Core;
+use crate::fleet::registry::{Agent, FleetEvent};
+
+/// How long the fleet may take to come together.
+const MUSTER: Duration = Duration::from_secs(15);
+/// How often absent agents are looked for while nothing else happens.
+const ROUND: Duration = Duration::from_millis(200);
+/// How long control statements may take when nobody says otherwise.
+pub(super) const CONTROL_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A job under way.
+pub(super) struct Pilot {
+    pub(super) core: Arc<Core>,
+    pub(super) study: Arc<Study>,
+    pub(super) job: v1::Job,
+    pub(super) teller: Teller,
+    pub(super) figures: Figures,
+    events: mpsc::UnboundedReceiver<FleetEvent>,
+    stopped: watch::Receiver<bool>,
+    /// Whether the operator's stop interrupts [`next`](Pilot::next).
+    heeds_stop: bool,
+    controls: u64,
+}
+
+/// An agent that takes part: gone when another process answers to its name, or none for a lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) boot: u64,
+}
+
+impl From<&Agent> for Member {
+    fn from(agent: &Agent) -> Self {
+        Member { name: agent.hello.name.clone(), boot: agent.hello.boot }
+    }
+}
+
+impl Pilot {
+    pub(super) fn new(
+        core: Arc<Core>,
+        study: Arc<Study>,
+        job: v1::Job,
+        stopped: watch::Receiver<bool>,
+        teller: Teller,
+    ) -> Self {
+        let events = core.registry.listen();
+        let figures = Figures::new(study.report.relative_only && !job.absolute);
+        Pilot { core, study, job, teller, figures, events, stopped, heeds_stop: true, controls: 0 }
+    }
+
+    /// The SQL that the target understands.
+    pub(super) fn dialect(&self) -> Dialect {
+        match self.study.target.kind {
+            TargetKind::Mysql | TargetKind::Simulated => Dialect::Mysql,
+            TargetKind::Sqlite => Dialect::Sqlite,
+        }
+    }
+
+    /// The next thing that happens in the fleet; none when nothing did until `deadline`.
+    pub(super) async fn next(&mut self, deadline: Instant) -> Result<Option<FleetEvent>, Halt> {
+        if self.heeds_stop && *self.stopped.borrow() {
+            return Err(Halt::Stopped);
+        }
+        let heard = tokio::select! {
+            event = self.events.recv() => event,
+            () = tokio::time::sleep_until(deadline) => return Ok(None),
+            Ok(_) = self.stopped.wait_for(|stopped| *stopped), if self.heeds_stop => return Err(Halt::Stopped),
+        };
+        match heard {
+            Some(FleetEvent::LedgerFailed(reason)) => Err(Halt::Refused(reason)),
+            Some(event) => {
+                self.figures.hear(&event);
+                Ok(Some(event))
+            }
+            None => Err(Halt::Refused("this coordinator serves another job now".to_owned())),
+        }
+    }
+
+    /// Lets time pass, hearing the fleet all the while.
+    pub(super) async fn rest(&mut self, time: Duration) -> Result<(), Halt> {
+        let deadline = Instant::now() + time;
+        while self.next(deadline).await?.is_some() {}
+        Ok(())
+    }
+
+    /// From now on the operator's stop is not looked at: the work at hand is the stopping itself.
+    pub(super) fn finish_up(&mut self) {
+        self.heeds_stop = false;
+    }
+
+    /// The operator's stop interrupts again.
+    pub(super) fn heed_stop_again(&mut self) {
+        self.heeds_stop = true;
+    }
+
+    /// Whether the operator has said to stop.
+    pub(super) fn is_stopped(&self) -> bool {
+        *self.stopped.borrow()
+    }
+
+    /// Sends a command; an agent that is not connected will be noticed by its absence.
+    pub(super) fn command(&self, name: &str, body: command::Body) {
+        if !self.core.registry.command(name, body) {
+            tracing::debug!(agent = name, "a command for an agent that is not connected");
+        }
+    }
+
+    /// Agents that can drive this study now.
+    pub(super) fn drivers(&self) -> Vec<Agent> {
+        self.members("drive", &self.study.fleet.drive)
+    }
+
+    /// Agents that can observe this study's database now.
+    pub(super) fn observers(&self) -> Vec<Agent> {
+        self.members("observe", &self.study.fleet.observe)
+    }
+
+    fn members(&self, role: &str, labels: &BTreeMap<String, String>) -> Vec<Agent> {
+        let agents = self.core.registry.agents().into_iter();
+        agents.filter(|agent| agent.connected && agent.has_role(role) && agent.has_labels(labels)).collect()
+    }
+
+    /// Who of these is gone, and why.
+    pub(super) fn absent(&self, members: &[Member]) -> Option<(Member, String)> {
+        members.iter().find_map(|member| self.absence(member).map(|reason| (member.clone(), reason)))
+    }
+
+    fn absence(&self, member: &Member) -> Option<String> {
+        let Some(agent) = self.core.registry.agent(&member.name) else {
+            return Some("it is not known any more".to_owned());
+        };
+        if agent.hello.boot != member.boot {
+            return Some("its process was started again".to_owned());
+        }
+        let lease = self.core.options.lease;
+        (!agent.connected && agent.silence() > lease)
+            .then(|| format!("it has not been heard of for {:.0} s", agent.silence().as_secs_f64()))
+    }
+
+    /// Waits until as many agents as the job counts on have joined, and at least one can drive.
+    pub(super) async fn await_fleet(&mut self) -> Result<(), Halt> {
+        let deadline = Instant::now() + MUSTER;
+        loop {
+            let here = self.core.registry.agents().iter().filter(|agent| agent.connected).count();
+            if here >= self.job.agents as usize && !self.drivers().is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(Halt::Refused(self.nobody(here)));
+            }
+            self.next(deadline.min(Instant::now() + ROUND)).await?;
+        }
+    }
+
+    fn nobody(&self, here: usize) -> String {
+        let wanted = self.job.agents;
+        if here < wanted as usize {
+            return format!("{here} of {wanted} agents joined within {} s; look at their logs", MUSTER.as_secs());
+        }
+        let labels: Vec<String> =
+            self.study.fleet.drive.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        if labels.is_empty() {
+            "no driving agent has joined; start one with `vufleet-agent --coordinator URL --roles drive`".to_owned()
+        } else {
+            format!(
+                "no driving agent with the labels {} has joined; start one with --label, or change [fleet] drive",
+                labels.join(", ")
+            )
+        }
+    }
+
+    /// Runs SQL through an agent: with the `[control]` login if `as_control`, else with the target's own.
+    pub(super) async fn ask(&mut self, agent: &str, question: Ask) -> Result<v1::ControlResult, Halt> {
+        self.controls += 1;
+        let id = self.core.clock.now() ^ self.controls;
+        let Ask { statements, as_control, keep_going, patience } = question;
+        let control = v1::Control {
+            id,
+            study: self.study.text.clone(),
+            secrets: self.job.secrets.clone(),
+            as_control,
+            statements,
+            keep_going,
+        };
+        self.command(agent, command::Body::Control(control));
+        let deadline = Instant::now() + patience;
+        while Instant::now() < deadline {
+            if let Some(FleetEvent::Event { event, .. }) = self.next(deadline.min(Instant::now() + ROUND)).await?
+                && let Some(event::Body::Control(result)) = event.body
+                && result.id == id
+            {
+                return Ok(result);
+            }
+            if self.core.registry.agent(agent).is_none_or(|agent| !agent.connected) {
+                return Err(Halt::Refused(format!("agent {agent} was lost while it asked the database; look at its log")));
+            }
+        }
+        Err(Halt::Refused(format!(
+            "the database did not answer agent {agent} within {} s; is it overloaded, or behind a firewall?",
+            patience.as_secs()
+        )))
+    }
+
+    /// The agent that control statements go through: beside the database, if anybody is.
+    pub(super) fn spokesman(&self) -> Result<String, Halt> {
+        let agents = self.observers().into_iter().chain(self.drivers());
+        agents.map(|agent| agent.hello.name).next().ok_or_else(|| {
+            Halt::Refused("no agent is left to ask the database through; start one with vufleet-agent".to_owned())
+        })
+    }
+
+    /// Shows what is true now.
+    pub(super) fn show(&self, live: v1::Live) {
+        self.teller.live(self.figures.fill(live));
+    }
+}
+
+/// Statements for [`Pilot::ask`].
+pub(super) struct Ask {
+    pub(super) statements: Vec<String>,
+    pub(super) as_control: bool,
+    pub(super) keep_going: bool,
+    pub(super) patience: Duration,
+}
+
+impl Ask {
+    /// With the target's own login, all or nothing.
+    pub(super) fn target(statements: Vec<String>) -> Self {
+        Ask { statements, as_control: false, keep_going: false, patience: CONTROL_PATIENCE }
+    }
+
+    /// With the `[control]` login, all or nothing.
+    pub(super) fn control(statements: Vec<String>) -> Self {
+        Ask { as_control: true, ..Ask::target(statements) }
+    }
+
+    /// A failed statement does not stop the others.
+    pub(super) fn keep_going(self) -> Self {
+        Ask { keep_going: true, ..self }
+    }
+
+    pub(super) fn patience(self, patience: Duration) -> Self {
+        Ask { patience, ..self }
+    }
+}

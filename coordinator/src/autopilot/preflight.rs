@@ -1,0 +1,154 @@
+//! Before anything is touched: every agent reaches the database, the database allows what the study wants, and so do
+//! the hosts.
+
+use vufleet_proto::v1;
+use vufleet_scenarios::check::{self, AgentFacts, Answer, Answers, Finding, Login, Severity};
+use vufleet_scenarios::study::TargetKind;
+
+use super::Halt;
+use super::pilot::{Ask, Pilot};
+use crate::allocation;
+
+/// `vufleet check`: prints every finding, refuses when one is fatal.
+pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
+    let findings = findings(pilot).await?;
+    for finding in &findings {
+        match finding.severity {
+            Severity::Fatal => {}
+            Severity::Warning => pilot.teller.warn(format!("warning: {finding}")).await,
+            Severity::Note => pilot.teller.line(format!("note: {finding}")).await,
+        }
+    }
+    refuse_fatal(&findings)?;
+    pilot.teller.line(format!("{} can run", pilot.study.name)).await;
+    Ok(())
+}
+
+/// The same before a run: warnings are told, notes are not.
+pub(super) async fn clear(pilot: &mut Pilot) -> Result<(), Halt> {
+    let findings = findings(pilot).await?;
+    for finding in findings.iter().filter(|finding| finding.severity == Severity::Warning) {
+        pilot.teller.warn(format!("warning: {finding}")).await;
+    }
+    refuse_fatal(&findings)
+}
+
+fn refuse_fatal(findings: &[Finding]) -> Result<(), Halt> {
+    let fatal = findings.iter().filter(|finding| finding.severity == Severity::Fatal);
+    let sentences: Vec<String> = fatal.map(ToString::to_string).collect();
+    if sentences.is_empty() { Ok(()) } else { Err(Halt::Refused(sentences.join("\n"))) }
+}
+
+async fn findings(pilot: &mut Pilot) -> Result<Vec<Finding>, Halt> {
+    reach_from_everywhere(pilot).await?;
+    let questions = check::questions(&pilot.study);
+    let mut answers = Answers::new();
+    let agent = pilot.spokesman()?;
+    for login in [Login::Target, Login::Control] {
+        let asked: Vec<_> = questions.iter().filter(|question| question.login == login).collect();
+        if asked.is_empty() {
+            continue;
+        }
+        let statements = asked.iter().map(|question| question.sql.clone()).collect();
+        let ask = match login {
+            Login::Target => Ask::target(statements),
+            Login::Control => Ask::control(statements),
+        };
+        let result = pilot.ask(&agent, ask.keep_going()).await?;
+        refuse_unreachable(&agent, &result)?;
+        answers.extend(asked.iter().map(|question| question.id.clone()).zip(result.tables.iter().map(answer)));
+    }
+    Ok(check::findings(&pilot.study, &answers, &agent_facts(pilot)))
+}
+
+/// One connection from every agent that will need one.
+async fn reach_from_everywhere(pilot: &mut Pilot) -> Result<(), Halt> {
+    if pilot.study.target.kind == TargetKind::Simulated {
+        return Ok(());
+    }
+    for agent in pilot.drivers() {
+        let name = agent.hello.name;
+        let result = pilot.ask(&name, Ask::target(vec!["SELECT 1".to_owned()])).await?;
+        refuse_unreachable(&name, &result)?;
+    }
+    Ok(())
+}
+
+/// A result without tables is of a connection that could not be opened at all.
+fn refuse_unreachable(agent: &str, result: &v1::ControlResult) -> Result<(), Halt> {
+    if result.tables.is_empty() && !result.error.is_empty() {
+        return Err(Halt::Refused(format!("agent {agent}: {}", result.error)));
+    }
+    Ok(())
+}
+
+/// Answers carry no column names unless they failed.
+fn answer(table: &v1::Table) -> Answer {
+    match table.columns.first() {
+        Some(reason) if table.rows.is_empty() => Answer::Failed(reason.clone()),
+        _ => Answer::Rows(
+            table
+                .rows
+                .iter()
+                .map(|row| row.cells.iter().map(|cell| (!cell.null).then(|| cell.text.clone())).collect())
+                .collect(),
+        ),
+    }
+}
+
+fn agent_facts(pilot: &Pilot) -> Vec<AgentFacts> {
+    let drivers = pilot.drivers();
+    let candidates: Vec<allocation::Candidate> = drivers
+        .iter()
+        .map(|agent| allocation::Candidate { name: agent.hello.name.clone(), cores: agent.hello.cores })
+        .collect();
+    let largest = pilot.study.profiles.iter().max_by_key(|profile| profile.sessions());
+    let allotments = largest.map_or_else(Vec::new, |profile| {
+        let shares = allocation::virtual_users(profile.vus, &candidates, pilot.study.fleet.share);
+        shares.into_iter().map(|share| (share.name, u64::from(share.count * profile.sessions_per_vu))).collect()
+    });
+    let observers = pilot.observers();
+    let mut agents = drivers;
+    agents.extend(observers.iter().filter(|agent| !agent.has_role("drive")).cloned());
+    let facts = agents.into_iter().map(|agent| {
+        let limits = agent.hello.limits.unwrap_or_default();
+        let sessions = allotments.iter().find(|(name, _)| *name == agent.hello.name);
+        AgentFacts {
+            observes: observers.iter().any(|observer| observer.hello.name == agent.hello.name),
+            name: agent.hello.name,
+            machine: agent.hello.machine,
+            open_files: limits.open_files,
+            somaxconn: limits.somaxconn,
+            ports: (limits.port_low, limits.port_high),
+            sessions_wanted: sessions.map_or(0, |(_, sessions)| *sessions),
+        }
+    });
+    facts.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(text: &str, null: bool) -> v1::Cell {
+        v1::Cell { text: text.to_owned(), null }
+    }
+
+    #[test]
+    fn answers_tell_failure_null_and_nothing_apart() {
+        let failed = v1::Table { columns: vec!["no such table".to_owned()], rows: vec![] };
+        assert_eq!(answer(&failed), Answer::Failed("no such table".to_owned()));
+        assert_eq!(answer(&v1::Table::default()), Answer::Rows(vec![]));
+        let row = v1::TableRow { cells: vec![cell("", true), cell("", false), cell("7", false)] };
+        let rows = Answer::Rows(vec![vec![None, Some(String::new()), Some("7".to_owned())]]);
+        assert_eq!(answer(&v1::Table { columns: vec![], rows: vec![row] }), rows);
+    }
+
+    #[test]
+    fn only_fatal_findings_refuse() {
+        let finding = |severity| Finding { severity, what: "a".to_owned(), remedy: "b".to_owned() };
+        assert_eq!(refuse_fatal(&[finding(Severity::Warning), finding(Severity::Note)]), Ok(()));
+        let both = [finding(Severity::Fatal), finding(Severity::Fatal)];
+        assert_eq!(refuse_fatal(&both), Err(Halt::Refused("a; b\na; b".to_owned())));
+    }
+}

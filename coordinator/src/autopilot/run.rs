@@ -1,0 +1,537 @@
+//! One run: prepare, connect, ramp up, measure, stop, settle. Everything that happens is recorded; the window is chosen
+//! afterwards, by whoever reads the ledger.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use vufleet_proto::v1::{self, command, event, phase};
+use vufleet_scenarios::plan::PlannedRun;
+use vufleet_scenarios::study::{Measure, Profile, TargetKind};
+
+use super::Halt;
+use super::pilot::{Ask, Member, Pilot};
+use crate::allocation::{self, Allotment, Candidate};
+use crate::fleet::registry::{Agent, FleetEvent};
+use crate::ledger::{DrivingAgent, Fact, RunEnd, RunFacts, RunId, StudyId};
+
+/// From the order to start to the start itself: the order has to be everywhere by then.
+const LEAD: Duration = Duration::from_millis(500);
+/// Transactions under way at the end have this long before their queries are stopped.
+const GRACE: Duration = Duration::from_secs(5);
+/// Agents stop queries and drop sessions that do not end; then the run goes on without them.
+const STOP_PATIENCE: Duration = Duration::from_secs(15);
+const PREPARE_PATIENCE: Duration = Duration::from_secs(15);
+/// Beyond what the connect rate needs.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
+/// How long the counters at the edges of a whole run are waited for.
+const COUNTERS_PATIENCE: Duration = Duration::from_secs(3);
+/// A window has at least this many intervals.
+const LEAST_INTERVALS: u32 = 4;
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+const ROUND: Duration = Duration::from_millis(200);
+
+/// Why a run did not go as planned.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The whole job ends.
+    Halt(Halt),
+    /// An agent that took part is gone.
+    AgentLost {
+        agent: String,
+        reason: String,
+    },
+    /// An agent could not do its part. `refused`: the database would not let it in, which a repeat will not change.
+    Failed {
+        agent: String,
+        message: String,
+        refused: bool,
+    },
+}
+
+impl From<Halt> for Trouble {
+    fn from(halt: Halt) -> Self {
+        Trouble::Halt(halt)
+    }
+}
+
+impl From<crate::ledger::LedgerError> for Trouble {
+    fn from(error: crate::ledger::LedgerError) -> Self {
+        Trouble::Halt(error.into())
+    }
+}
+
+/// What is to be run, and what a terminal says about it.
+pub(super) struct Order<'a> {
+    pub(super) study_id: &'a StudyId,
+    pub(super) planned: &'a PlannedRun,
+    pub(super) attempt: u32,
+    pub(super) runs: u32,
+    /// One virtual user, one transaction.
+    pub(super) smoke: bool,
+}
+
+/// A run on its way.
+struct Flight<'a> {
+    order: &'a Order<'a>,
+    run: RunId,
+    profile: Profile,
+    allotments: Vec<Allotment>,
+    drivers: Vec<Member>,
+    observers: Vec<Member>,
+    facts: RunFacts,
+}
+
+/// Makes one run and says what troubled it, if anything did. The run is in the ledger either way.
+///
+/// # Errors
+/// When the whole job has to end.
+pub(super) async fn fly(pilot: &mut Pilot, order: &Order<'_>) -> Result<(RunId, Option<Trouble>), Halt> {
+    let mut flight = Flight::enter(pilot, order).await?;
+    pilot.figures.clear();
+    let trouble = flight.go(pilot).await.err();
+    // Whatever happened: no load is left, and the ledger says how it ended.
+    pilot.finish_up();
+    let end = flight.end(pilot, trouble.as_ref()).await;
+    pilot.heed_stop_again();
+    end?;
+    match trouble {
+        Some(Trouble::Halt(halt @ Halt::Refused(_))) => Err(halt),
+        trouble => Ok((flight.run, trouble)),
+    }
+}
+
+impl<'a> Flight<'a> {
+    async fn enter(pilot: &mut Pilot, order: &'a Order<'a>) -> Result<Self, Halt> {
+        let drivers = pilot.drivers();
+        let observers: Vec<Agent> = pilot.observers();
+        let profile = pilot.study.profile(&order.planned.profile).cloned().ok_or_else(|| {
+            Halt::Refused(format!("the plan names a profile {} that the study does not have", order.planned.profile))
+        })?;
+        let candidates: Vec<Candidate> = drivers
+            .iter()
+            .map(|agent| Candidate { name: agent.hello.name.clone(), cores: agent.hello.cores })
+            .collect();
+        let vus = if order.smoke { 1 } else { profile.vus };
+        let allotments = allocation::virtual_users(vus, &candidates, pilot.study.fleet.share);
+        let driving: Vec<&Agent> = allotments
+            .iter()
+            .filter_map(|allotment| drivers.iter().find(|agent| agent.hello.name == allotment.name))
+            .collect();
+        if driving.is_empty() {
+            return Err(Halt::Refused(
+                "no driving agent is left; start one with `vufleet-agent --coordinator URL --roles drive`".to_owned(),
+            ));
+        }
+        let (study_id, planned, attempt) = (order.study_id.clone(), order.planned.clone(), order.attempt);
+        let run = pilot.core.record.with(move |ledger| ledger.begin_run(&study_id, &planned, attempt)).await?;
+        let facts = facts(pilot, &profile, &allotments, &driving, &observers, order.smoke);
+        Ok(Flight {
+            order,
+            run,
+            profile,
+            drivers: driving.into_iter().map(Member::from).collect(),
+            observers: observers.iter().map(Member::from).collect(),
+            allotments,
+            facts,
+        })
+    }
+
+    async fn go(&mut self, pilot: &mut Pilot) -> Result<(), Trouble> {
+        self.write_facts(pilot).await?;
+        self.set_up(pilot).await?;
+        self.prepare(pilot).await?;
+        self.connect(pilot).await?;
+        self.start(pilot).await?;
+        self.fly_on(pilot).await
+    }
+
+    async fn write_facts(&self, pilot: &Pilot) -> Result<(), Halt> {
+        let (run, facts) = (self.run, self.facts.clone());
+        Ok(pilot.core.record.with(move |ledger| ledger.set_run_facts(run, &facts)).await?)
+    }
+
+    /// The profile's own SQL, with the control login.
+    async fn set_up(&self, pilot: &mut Pilot) -> Result<(), Trouble> {
+        if self.profile.setup.is_empty() {
+            return Ok(());
+        }
+        let agent = pilot.spokesman()?;
+        let result = pilot.ask(&agent, Ask::control(self.profile.setup.clone())).await?;
+        if result.error.is_empty() {
+            return Ok(());
+        }
+        let message = format!("setup of profile {}: {}", self.profile.id, result.error);
+        Err(Trouble::Failed { agent, message, refused: true })
+    }
+
+    async fn prepare(&self, pilot: &mut Pilot) -> Result<(), Trouble> {
+        for member in &self.everybody() {
+            let allotment = self.allotments.iter().find(|allotment| allotment.name == member.name);
+            let drive = allotment.map(|allotment| v1::Drive {
+                first_vu: allotment.first,
+                vus: allotment.count,
+                total_vus: self.facts.vus,
+            });
+            let counters = self.facts.counters_agent.as_ref() == Some(&member.name);
+            let observe = self.observers.contains(member).then_some(v1::Observe { counters });
+            let prepare = v1::Prepare {
+                run: self.run.0,
+                study: pilot.study.text.clone(),
+                digest: pilot.study.digest.clone(),
+                secrets: pilot.job.secrets.clone(),
+                profile: self.profile.id.clone(),
+                variant: self.order.planned.variant.clone(),
+                repetition: self.order.planned.repetition,
+                drive,
+                observe,
+                interval_ns: self.facts.interval_ns,
+                smoke: self.order.smoke,
+            };
+            pilot.command(&member.name, command::Body::Prepare(prepare));
+        }
+        let deadline = Instant::now() + PREPARE_PATIENCE;
+        self.await_phase(pilot, &self.everybody(), phase::Kind::Prepared, deadline, "prepare").await?;
+        Ok(())
+    }
+
+    /// Opens every session. The ramp-up clock starts only when all of them are there.
+    async fn connect(&mut self, pilot: &mut Pilot) -> Result<(), Trouble> {
+        self.await_counters(pilot).await?;
+        for member in &self.drivers {
+            pilot.command(&member.name, command::Body::Connect(v1::Connect { run: self.run.0 }));
+        }
+        let largest = self.allotments.iter().map(|allotment| allotment.count).max().unwrap_or(0);
+        let sessions = f64::from(largest * self.facts.sessions / self.facts.vus.max(1));
+        let needed = Duration::from_secs_f64(sessions / pilot.study.schedule.connect_rate);
+        let deadline = Instant::now() + needed + CONNECT_PATIENCE;
+        let phases = self.await_phase(pilot, &self.drivers, phase::Kind::Connected, deadline, "connect").await?;
+        let told = phases.into_iter().find(|phase| !phase.connection.is_empty());
+        if let Some(told) = told {
+            self.facts.connection = Some(told.connection);
+            self.facts.target_version = Some(told.message).filter(|version| !version.is_empty());
+        }
+        Ok(())
+    }
+
+    /// One reading before the first session opens, so that a whole run can be held against the database's counts.
+    async fn await_counters(&self, pilot: &mut Pilot) -> Result<(), Trouble> {
+        if self.facts.counters_agent.is_none() {
+            return Ok(());
+        }
+        self.read_counters(pilot);
+        let deadline = Instant::now() + COUNTERS_PATIENCE;
+        while Instant::now() < deadline {
+            if let Some(FleetEvent::Event { event, .. }) = pilot.next(deadline).await?
+                && matches!(event.body, Some(event::Body::Counters(_)))
+                && event.run == self.run.0
+            {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn read_counters(&self, pilot: &Pilot) {
+        if let Some(agent) = &self.facts.counters_agent {
+            pilot.command(agent, command::Body::ReadCounters(v1::ReadCounters { run: self.run.0 }));
+        }
+    }
+
+    async fn start(&mut self, pilot: &mut Pilot) -> Result<(), Trouble> {
+        let at_ns = pilot.core.clock.now() + LEAD.as_nanos() as u64;
+        self.facts.start_at_ns = Some(at_ns);
+        self.write_facts(pilot).await?;
+        for member in &self.everybody() {
+            pilot.command(&member.name, command::Body::Start(v1::StartAt { run: self.run.0, at_ns }));
+        }
+        Ok(())
+    }
+
+    /// Ramp-up and window, to their end.
+    async fn fly_on(&mut self, pilot: &mut Pilot) -> Result<(), Trouble> {
+        let ramp_up = Duration::from_nanos(self.facts.ramp_up_ns);
+        let begin = Instant::now() + LEAD;
+        let window = match pilot.study.schedule.measure {
+            Measure::Duration(window) if !self.order.smoke => Some(window),
+            _ => None,
+        };
+        // The last interval of the window has to be cut before the load ends.
+        let end = window.map(|window| begin + ramp_up + window + Duration::from_nanos(self.facts.interval_ns) / 4);
+        let mut unfinished = self.drivers.clone();
+        loop {
+            let now = Instant::now();
+            if end.is_some_and(|end| now >= end) || unfinished.is_empty() {
+                return Ok(());
+            }
+            self.show_load(pilot, begin, ramp_up, window);
+            let heard = pilot.next(end.unwrap_or(now + ROUND).min(now + ROUND)).await?;
+            self.notice_absence(pilot)?;
+            let Some(FleetEvent::Event { name, event }) = heard else { continue };
+            let Some(event::Body::Phase(told)) = event.body.filter(|_| event.run == self.run.0) else { continue };
+            match told.kind() {
+                phase::Kind::Finished => unfinished.retain(|member| member.name != name),
+                phase::Kind::Failed | phase::Kind::LeaseLost => return Err(failed(name, told)),
+                _ => {}
+            }
+        }
+    }
+
+    fn show_load(&self, pilot: &Pilot, begin: Instant, ramp_up: Duration, window: Option<Duration>) {
+        let since = Instant::now().saturating_duration_since(begin);
+        let (phase, length, passed) = match window {
+            _ if since < ramp_up => ("ramp-up", Some(ramp_up), since),
+            window => ("measure", window, since.saturating_sub(ramp_up)),
+        };
+        pilot.show(v1::Live {
+            phase: phase.to_owned(),
+            left_s: length.map(|length| length.saturating_sub(passed).as_secs_f64()),
+            fraction: length.map(|length| (passed.as_secs_f64() / length.as_secs_f64().max(1e-9)).min(1.0)),
+            ..self.live()
+        });
+    }
+
+    fn live(&self) -> v1::Live {
+        let planned = self.order.planned;
+        let again = if self.order.attempt > 1 { format!(", attempt {}", self.order.attempt) } else { String::new() };
+        v1::Live {
+            what: format!("{} {} repetition {}{again}", planned.variant, planned.profile, planned.repetition),
+            run: planned.number,
+            runs: self.order.runs,
+            sessions_wanted: self.facts.sessions,
+            ..Default::default()
+        }
+    }
+
+    /// Waits until each of `members` has reached a step.
+    async fn await_phase(
+        &self,
+        pilot: &mut Pilot,
+        members: &[Member],
+        wanted: phase::Kind,
+        deadline: Instant,
+        step: &str,
+    ) -> Result<Vec<v1::Phase>, Trouble> {
+        let mut missing = members.to_vec();
+        let mut told = Vec::new();
+        while let Some(first) = missing.first() {
+            let now = Instant::now();
+            if now >= deadline {
+                let message = format!("it did not {step} in time; look at its log");
+                return Err(Trouble::Failed { agent: first.name.clone(), message, refused: false });
+            }
+            pilot.show(v1::Live { phase: step.to_owned(), ..self.live() });
+            let heard = pilot.next(deadline.min(now + ROUND)).await?;
+            self.notice_absence(pilot)?;
+            let Some(FleetEvent::Event { name, event }) = heard else { continue };
+            let Some(event::Body::Phase(phase)) = event.body.filter(|_| event.run == self.run.0) else { continue };
+            if phase.kind() == wanted {
+                missing.retain(|member| member.name != name);
+                told.push(phase);
+            } else if matches!(phase.kind(), phase::Kind::Failed | phase::Kind::LeaseLost) {
+                return Err(failed(name, phase));
+            }
+        }
+        Ok(told)
+    }
+
+    fn notice_absence(&self, pilot: &Pilot) -> Result<(), Trouble> {
+        match pilot.absent(&self.everybody()) {
+            Some((member, reason)) => Err(Trouble::AgentLost { agent: member.name, reason }),
+            None => Ok(()),
+        }
+    }
+
+    /// Everybody who takes part, once.
+    fn everybody(&self) -> Vec<Member> {
+        let mut all = self.drivers.clone();
+        all.extend(self.observers.iter().filter(|member| !self.drivers.contains(member)).cloned());
+        all
+    }
+
+    /// Stops the load, waits for the last samples, lets the database settle, and writes down how it went.
+    async fn end(&mut self, pilot: &mut Pilot, trouble: Option<&Trouble>) -> Result<(), Halt> {
+        if let Some(trouble) = trouble {
+            self.note(pilot, trouble).await?;
+        }
+        for member in &self.drivers {
+            let stop = v1::Stop { run: self.run.0, grace_ns: GRACE.as_nanos() as u64 };
+            pilot.command(&member.name, command::Body::Stop(stop));
+        }
+        self.await_stop(pilot).await?;
+        if self.await_counters(pilot).await.is_err() {
+            tracing::debug!("no counters after the load");
+        }
+        self.checkpoint(pilot).await?;
+        if trouble.is_none() {
+            self.settle(pilot).await?;
+        }
+        for member in &self.everybody() {
+            pilot.command(&member.name, command::Body::Cancel(v1::Cancel { run: self.run.0 }));
+        }
+        let end = match trouble {
+            None => RunEnd::Finished,
+            Some(Trouble::Halt(Halt::Stopped)) => RunEnd::Stopped,
+            Some(trouble) => RunEnd::Failed(trouble.sentence()),
+        };
+        let (run, at_ns) = (self.run, pilot.core.clock.now());
+        Ok(pilot.core.record.with(move |ledger| ledger.end_run(run, at_ns, &end)).await?)
+    }
+
+    async fn note(&self, pilot: &Pilot, trouble: &Trouble) -> Result<(), Halt> {
+        let at_ns = pilot.core.clock.now();
+        let fact = match trouble {
+            Trouble::AgentLost { agent, reason } => {
+                Fact::AgentLost { agent: agent.clone(), at_ns, reason: reason.clone() }
+            }
+            other => Fact::Note { at_ns, text: other.sentence() },
+        };
+        let run = self.run;
+        Ok(pilot.core.record.with(move |ledger| ledger.note(run, &fact)).await?)
+    }
+
+    async fn await_stop(&self, pilot: &mut Pilot) -> Result<(), Halt> {
+        let deadline = Instant::now() + STOP_PATIENCE;
+        let mut missing: Vec<Member> = self.drivers.clone();
+        while !missing.is_empty() && Instant::now() < deadline {
+            missing.retain(|member| pilot.absent(std::slice::from_ref(member)).is_none());
+            pilot.show(v1::Live { phase: "stop".to_owned(), ..self.live() });
+            let heard = pilot.next(deadline.min(Instant::now() + ROUND)).await?;
+            if let Some(FleetEvent::Event { name, event }) = heard
+                && event.run == self.run.0
+                && let Some(event::Body::Phase(told)) = event.body
+                && matches!(told.kind(), phase::Kind::Stopped | phase::Kind::LeaseLost)
+            {
+                missing.retain(|member| member.name != name);
+            }
+            // An agent that never had anything to stop says nothing.
+            if pilot.figures.sessions() == 0 && self.facts.start_at_ns.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn checkpoint(&self, pilot: &mut Pilot) -> Result<(), Halt> {
+        if !pilot.study.schedule.checkpoint || self.facts.start_at_ns.is_none() {
+            return Ok(());
+        }
+        let sql = match pilot.study.target.kind {
+            TargetKind::Sqlite => "PRAGMA wal_checkpoint(TRUNCATE)",
+            TargetKind::Mysql => "FLUSH ENGINE LOGS",
+            TargetKind::Simulated => return Ok(()),
+        };
+        let agent = pilot.spokesman()?;
+        let result = pilot.ask(&agent, Ask::control(vec![sql.to_owned()])).await?;
+        if !result.error.is_empty() {
+            pilot.teller.warn(format!("the checkpoint after run {} failed: {}", self.run, result.error)).await;
+        }
+        Ok(())
+    }
+
+    async fn settle(&self, pilot: &mut Pilot) -> Result<(), Halt> {
+        let end = Instant::now() + Duration::from_nanos(self.facts.settle_ns);
+        while Instant::now() < end && !pilot.is_stopped() {
+            let left_s = Some(end.saturating_duration_since(Instant::now()).as_secs_f64());
+            pilot.show(v1::Live { phase: "settle".to_owned(), left_s, ..self.live() });
+            pilot.rest(ROUND.min(end.saturating_duration_since(Instant::now()))).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Trouble {
+    /// For people.
+    pub(super) fn sentence(&self) -> String {
+        match self {
+            Trouble::Halt(halt) => halt.message(),
+            Trouble::AgentLost { agent, reason } => format!("agent {agent} was lost: {reason}"),
+            Trouble::Failed { agent, message, .. } => format!("agent {agent}: {message}"),
+        }
+    }
+}
+
+fn failed(agent: String, told: v1::Phase) -> Trouble {
+    if told.kind() == phase::Kind::LeaseLost {
+        return Trouble::AgentLost { agent, reason: told.message };
+    }
+    let refused = matches!(told.fault(), v1::FaultKind::FaultRefused | v1::FaultKind::FaultStatement);
+    Trouble::Failed { agent, message: told.message, refused }
+}
+
+fn facts(
+    pilot: &Pilot,
+    profile: &Profile,
+    allotments: &[Allotment],
+    driving: &[&Agent],
+    observers: &[Agent],
+    smoke: bool,
+) -> RunFacts {
+    let schedule = &pilot.study.schedule;
+    let vus: u32 = allotments.iter().map(|allotment| allotment.count).sum();
+    let measure = if smoke { Measure::Transactions(1) } else { schedule.measure };
+    let counted = pilot.study.target.kind == TargetKind::Mysql;
+    RunFacts {
+        begun_ns: pilot.core.clock.now(),
+        start_at_ns: None,
+        ramp_up_ns: if smoke { 0 } else { schedule.ramp_up.as_nanos() as u64 },
+        measure: measure.into(),
+        settle_ns: schedule.settle.as_nanos() as u64,
+        interval_ns: interval(pilot.study.monitor.interval, measure).as_nanos() as u64,
+        sessions: if smoke { 1 } else { vus * profile.sessions_per_vu },
+        vus,
+        driving: allotments
+            .iter()
+            .zip(driving)
+            .map(|(allotment, agent)| DrivingAgent {
+                name: allotment.name.clone(),
+                boot: agent.hello.boot,
+                vus: allotment.count,
+            })
+            .collect(),
+        observing: observers.iter().map(|agent| agent.hello.name.clone()).collect(),
+        counters_agent: observers.first().filter(|_| counted).map(|agent| agent.hello.name.clone()),
+        shared_host: shared_host(pilot, driving, observers),
+        target_version: None,
+        connection: None,
+    }
+}
+
+/// The study's interval, or a shorter one where the window would have too few.
+fn interval(wanted: Duration, measure: Measure) -> Duration {
+    match measure {
+        Measure::Duration(window) => wanted.min(window / LEAST_INTERVALS).max(SHORTEST_INTERVAL.min(wanted)),
+        Measure::Transactions(_) => wanted,
+    }
+}
+
+/// Whether load and database share a machine, as far as can be told: the database is embedded, is reached by loopback
+/// or a local socket, or an observing agent runs on a driving agent's machine.
+fn shared_host(pilot: &Pilot, driving: &[&Agent], observers: &[Agent]) -> bool {
+    let target = &pilot.study.target;
+    match target.kind {
+        TargetKind::Simulated => return false,
+        TargetKind::Sqlite => return true,
+        TargetKind::Mysql => {}
+    }
+    let host = target.host.as_deref().unwrap_or_default();
+    let loopback = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let together = observers.iter().any(|observer| {
+        driving.iter().any(|driver| driver.hello.machine == observer.hello.machine)
+    });
+    target.socket.is_some() || loopback || together
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_window_has_short_intervals() {
+        let second = Duration::from_secs(1);
+        for (window, interval_ms) in [(240.0, 1000), (4.0, 1000), (2.0, 500), (0.4, 100), (0.2, 100)] {
+            let measure = Measure::Duration(Duration::from_secs_f64(window));
+            assert_eq!(interval(second, measure), Duration::from_millis(interval_ms), "{window}");
+        }
+        assert_eq!(interval(second, Measure::Transactions(3)), second);
+    }
+}

@@ -1,0 +1,51 @@
+//! What a job tells its operator. An operator who has gone away is not waited for.
+
+use tokio::sync::mpsc;
+use vufleet_proto::v1::{self, notice::Level, progress::Body};
+
+/// The operator's end of a job.
+#[derive(Debug, Clone)]
+pub(super) struct Teller {
+    progress: mpsc::Sender<v1::Progress>,
+}
+
+impl Teller {
+    pub(super) fn new(progress: mpsc::Sender<v1::Progress>) -> Self {
+        Teller { progress }
+    }
+
+    async fn tell(&self, body: Body) {
+        if self.progress.send(v1::Progress { body: Some(body) }).await.is_err() {
+            tracing::debug!("the operator has gone; the job goes on");
+        }
+    }
+
+    pub(super) async fn accepted(&self, study_id: &str) {
+        self.tell(Body::Accepted(v1::Accepted { study_id: study_id.to_owned() })).await;
+    }
+
+    pub(super) async fn line(&self, text: impl Into<String>) {
+        self.tell(Body::Line(v1::Line { level: Level::Info as i32, text: text.into() })).await;
+    }
+
+    pub(super) async fn warn(&self, text: impl Into<String>) {
+        let text = text.into();
+        tracing::warn!("{text}");
+        self.tell(Body::Line(v1::Line { level: Level::Warn as i32, text })).await;
+    }
+
+    /// What is true now is dropped rather than waited for.
+    pub(super) fn live(&self, live: v1::Live) {
+        if self.progress.try_send(v1::Progress { body: Some(Body::Live(live)) }).is_err() {
+            tracing::debug!("the operator's terminal is behind");
+        }
+    }
+
+    pub(super) async fn output(&self, name: &str, data: Vec<u8>) {
+        self.tell(Body::Output(v1::Output { name: name.to_owned(), data: data.into() })).await;
+    }
+
+    pub(super) async fn finished(&self, finished: v1::Finished) {
+        self.tell(Body::Finished(finished)).await;
+    }
+}
