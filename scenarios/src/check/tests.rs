@@ -50,6 +50,7 @@ fn study_on(kind: TargetKind, vus: u32) -> Study {
         target: target(kind),
         control: None,
         fleet: FleetChoice::default(),
+        workload: profile(1).workload,
         profiles: vec![profile(1), profile(vus), profile(2)],
         schedule: Schedule {
             ramp_up: MINUTE,

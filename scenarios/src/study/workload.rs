@@ -20,24 +20,10 @@ pub(super) struct Base<'a> {
 const BUILD_KEYS: [&str; 6] =
     ["tables", "table_size", "auto_inc", "secondary", "create_secondary", "mysql_storage_engine"];
 
-const SCRIPTS: [(&str, Script); 8] = [
-    ("read_only", Script::ReadOnly),
-    ("read_write", Script::ReadWrite),
-    ("write_only", Script::WriteOnly),
-    ("point_select", Script::PointSelect),
-    ("update_index", Script::UpdateIndex),
-    ("update_non_index", Script::UpdateNonIndex),
-    ("insert", Script::Insert),
-    ("delete", Script::Delete),
-];
-
 const LATER_KINDS: [(&str, &str); 2] = [
     ("tprocc", "write kind = \"oltp\" with one of its scripts"),
     ("sql", "write kind = \"oltp\" with one of its scripts"),
 ];
-
-/// Statements are numbered with 16 bits, nine for each table.
-const MOST_TABLES: u32 = 7_000;
 
 /// Reads `[workload]`. None when it is not one that this version runs; that has been reported then.
 pub(super) fn base<'a>(root: &Section<'a>) -> Option<Base<'a>> {
@@ -88,45 +74,48 @@ fn report(section: &Section<'_>, contradictions: &[Contradiction]) {
 }
 
 fn script(item: &toml_edit::Item) -> Result<Script, Objection> {
-    let short = item.as_str().and_then(|word| word.strip_prefix("oltp_")).map(toml_edit::value);
-    choice(&SCRIPTS, &[])(short.as_ref().unwrap_or(item))
+    match item.as_str().and_then(Script::parse) {
+        Some(script) => Ok(script),
+        None => choice(&Script::ALL.map(|script| (script.name(), script)), &[])(item),
+    }
 }
 
 /// Every option of the OLTP workload, with its default where neither the section nor what lies below it has the key.
 fn shape(section: &Section<'_>) -> Shape {
-    let script = section.value("script", script).unwrap_or(Script::ReadWrite);
-    let natural = if script == Script::Insert { Protocol::Text } else { Protocol::Prepared };
+    let default = Shape::new(section.value("script", script).unwrap_or(Script::ReadWrite));
     let protocols = choice(&[("prepared", Protocol::Prepared), ("text", Protocol::Text)], &[]);
     let moments = choice(&[("eager", Prepare::Eager), ("lazy", Prepare::Lazy)], &[]);
+    let rows = || count(1..=Shape::MAX_TABLE_SIZE);
+    let or = |key, default| section.value(key, flag).unwrap_or(default);
     Shape {
-        script,
-        tables: section.value("tables", count(1..=MOST_TABLES)).unwrap_or(1),
-        table_size: section.value("table_size", count(1..=2_147_483_647)).unwrap_or(10_000),
-        range_size: section.value("range_size", count(1..=2_147_483_647)).unwrap_or(100),
-        range_selects: section.value("range_selects", flag).unwrap_or(true),
-        skip_trx: section.value("skip_trx", flag).unwrap_or(false),
-        auto_inc: section.value("auto_inc", flag).unwrap_or(true),
-        secondary: section.value("secondary", flag).unwrap_or(false),
-        create_secondary: section.value("create_secondary", flag).unwrap_or(true),
-        mysql_storage_engine: section.value("mysql_storage_engine", identifier).unwrap_or_else(|| "innodb".to_owned()),
-        counts: counts(section),
+        script: default.script,
+        tables: section.value("tables", count(1..=Shape::MAX_TABLES)).unwrap_or(default.tables),
+        table_size: section.value("table_size", rows()).unwrap_or(default.table_size),
+        range_size: section.value("range_size", rows()).unwrap_or(default.range_size),
+        range_selects: or("range_selects", default.range_selects),
+        skip_trx: or("skip_trx", default.skip_trx),
+        auto_inc: or("auto_inc", default.auto_inc),
+        secondary: or("secondary", default.secondary),
+        create_secondary: or("create_secondary", default.create_secondary),
+        mysql_storage_engine: section.value("mysql_storage_engine", identifier).unwrap_or(default.mysql_storage_engine),
+        counts: counts(section, &default.counts),
         distribution: distribution(section),
-        protocol: section.value("protocol", protocols).unwrap_or(natural),
-        prepare: section.value("prepare", moments).unwrap_or(Prepare::Eager),
+        protocol: section.value("protocol", protocols).unwrap_or(default.protocol),
+        prepare: section.value("prepare", moments).unwrap_or(default.prepare),
     }
 }
 
-fn counts(section: &Section<'_>) -> Counts {
-    let of = |key, default| section.value(key, count(0..=10_000)).unwrap_or(default);
+fn counts(section: &Section<'_>, default: &Counts) -> Counts {
+    let or = |key, default| section.value(key, count(0..=10_000)).unwrap_or(default);
     Counts {
-        point_selects: of("point_selects", 10),
-        simple_ranges: of("simple_ranges", 1),
-        sum_ranges: of("sum_ranges", 1),
-        order_ranges: of("order_ranges", 1),
-        distinct_ranges: of("distinct_ranges", 1),
-        index_updates: of("index_updates", 1),
-        non_index_updates: of("non_index_updates", 1),
-        delete_inserts: of("delete_inserts", 1),
+        point_selects: or("point_selects", default.point_selects),
+        simple_ranges: or("simple_ranges", default.simple_ranges),
+        sum_ranges: or("sum_ranges", default.sum_ranges),
+        order_ranges: or("order_ranges", default.order_ranges),
+        distinct_ranges: or("distinct_ranges", default.distinct_ranges),
+        index_updates: or("index_updates", default.index_updates),
+        non_index_updates: or("non_index_updates", default.non_index_updates),
+        delete_inserts: or("delete_inserts", default.delete_inserts),
     }
 }
 
@@ -141,14 +130,19 @@ const DISTRIBUTIONS: [(&str, &[&str]); 5] = [
 
 fn distribution(section: &Section<'_>) -> Distribution {
     let names = DISTRIBUTIONS.map(|(name, _)| (name, name));
-    let name = section.value("distribution", choice(&names, &[])).unwrap_or("special");
+    let named = section.value("distribution", choice(&names, &[]));
+    let name = named.unwrap_or("special");
     let pct = section.value("rand_spec_pct", count(1..=100)).unwrap_or(1);
     let iter = section.value("rand_spec_iter", count(1..=1000)).unwrap_or(12);
     let res = section.value("rand_spec_res", count(0..=100)).unwrap_or(75);
     let h = section.value("rand_pareto_h", number(0.001..=0.999)).unwrap_or(0.2);
     let exponent = section.value("rand_zipfian_exp", number(0.001..=10.0)).unwrap_or(0.8);
+    let misspelt = named.is_none() && section.has("distribution");
     for key in ["rand_spec_pct", "rand_spec_iter", "rand_spec_res", "rand_pareto_h", "rand_zipfian_exp"] {
-        if section.has(key) && !DISTRIBUTIONS.iter().any(|(other, keys)| *other == name && keys.contains(&key)) {
+        if section.has(key)
+            && !misspelt
+            && !DISTRIBUTIONS.iter().any(|(other, keys)| *other == name && keys.contains(&key))
+        {
             let what = format!("has no meaning for the distribution \"{name}\"");
             section.object(key, Objection::new(what, "remove it, or write another distribution"));
         }
@@ -172,35 +166,18 @@ struct Contradiction {
 
 fn contradictions(shape: &Shape) -> Vec<Contradiction> {
     let counts = &shape.counts;
-    let ranges = match (shape.script, shape.range_selects) {
-        (Script::ReadOnly | Script::ReadWrite, true) => {
-            u64::from(counts.simple_ranges)
-                + u64::from(counts.sum_ranges)
-                + u64::from(counts.order_ranges)
-                + u64::from(counts.distinct_ranges)
-        }
-        _ => 0,
-    };
-    let reads = u64::from(counts.point_selects) + ranges;
-    let writes =
-        u64::from(counts.index_updates) + u64::from(counts.non_index_updates) + u64::from(counts.delete_inserts);
-    let statements = match shape.script {
-        Script::ReadOnly => reads,
-        Script::ReadWrite => reads + writes,
-        Script::WriteOnly => writes,
-        Script::UpdateIndex => u64::from(counts.index_updates),
-        Script::UpdateNonIndex => u64::from(counts.non_index_updates),
-        Script::PointSelect | Script::Insert | Script::Delete => 1,
-    };
+    let reads = matches!(shape.script, Script::ReadOnly | Script::ReadWrite);
+    let ranges = [counts.simple_ranges, counts.sum_ranges, counts.order_ranges, counts.distinct_ranges];
+    let uses_ranges = reads && shape.range_selects && ranges.iter().any(|count| *count > 0);
     let mut found = Vec::new();
-    if statements == 0 {
+    if shape.statements_per_transaction().is_none() {
         found.push(Contradiction {
             key: "script",
             what: "a transaction of it has no statement, all its counts are 0".to_owned(),
             remedy: "write a count of at least 1, for example point_selects = 10 or index_updates = 1",
         });
     }
-    if ranges > 0 && shape.range_size > shape.table_size {
+    if uses_ranges && shape.range_size > shape.table_size {
         found.push(Contradiction {
             key: "range_size",
             what: format!("{} is more than the {} rows of a table", shape.range_size, shape.table_size),
