@@ -10,65 +10,26 @@ use crate::oltp::{Prepare, Script, Shape};
 use crate::sql::Protocol;
 use crate::study::*;
 
-const MINUTE: Duration = Duration::from_secs(60);
+fn study_on(kind: TargetKind, vus: u32) -> Study {
+    let target = match kind {
+        TargetKind::Mysql => "host = 'db'\ndatabase = 'sbtest'\nuser = 'bench'\npassword = { env = 'P' }",
+        TargetKind::Sqlite => "path = 'bench.db'",
+        TargetKind::Simulated => "service_time = '2ms'",
+    };
+    let text = format!(
+        "name = 'check'\nseed = 1\n[target]\nkind = '{}'\n{target}\n[workload]\nkind = 'oltp'\nscript = 'read_write'\n\
+         tables = 2\n[[profiles]]\nvus = {vus}\n[schedule]\nramp_up = '1s'\nmeasure = '1m'\n\
+         settle = '1s'\nrepetitions = 1\n",
+        kind.name(),
+    );
+    let mut study = read(&text, &Edits::default()).expect("the tests' study is right");
+    let level = |vus: u32| Profile { id: format!("{vus}vu"), vus, ..study.profiles[0].clone() };
+    study.profiles = vec![level(1), level(vus), level(2)];
+    study
+}
 
 fn target(kind: TargetKind) -> Target {
-    Target {
-        kind,
-        host: Some("db".to_owned()),
-        port: 3306,
-        socket: None,
-        path: None,
-        database: Some("sbtest".to_owned()),
-        user: Some("bench".to_owned()),
-        password_source: None,
-        password: None,
-        tls: Tls::Preferred,
-        ca_file: None,
-        server_name: None,
-        client_cert: None,
-        client_key: None,
-        deadline: MINUTE,
-        simulated: Simulated {
-            service_time: Duration::ZERO,
-            distribution: ServiceDistribution::Constant,
-            faults: Vec::new(),
-        },
-    }
-}
-
-fn profile(vus: u32) -> Profile {
-    let workload = Workload::Oltp(Shape { tables: 2, ..Shape::new(Script::ReadWrite) });
-    let id = format!("{vus}vu");
-    Profile { id, label: None, vus, sessions_per_vu: 1, pacing: Pacing::None, workload, setup: Vec::new() }
-}
-
-fn study_on(kind: TargetKind, vus: u32) -> Study {
-    Study {
-        name: "check".to_owned(),
-        seed: 1,
-        target: target(kind),
-        control: None,
-        fleet: FleetChoice::default(),
-        profiles: vec![profile(1), profile(vus), profile(2)],
-        schedule: Schedule {
-            ramp_up: MINUTE,
-            measure: Measure::Duration(MINUTE),
-            settle: MINUTE,
-            checkpoint: false,
-            repetitions: 1,
-            max_repeats: 1,
-            order: Order::Blocks,
-            nest: Nest::Profile,
-            connect_rate: 200.0,
-        },
-        require: Vec::new(),
-        variants: vec![Variant { name: "baseline".to_owned() }],
-        monitor: Monitor { interval: Duration::from_secs(1), process: None },
-        report: ReportChoice { baseline: "baseline".to_owned(), confidence: 0.95, relative_only: false },
-        text: String::new(),
-        digest: String::new(),
-    }
+    study_on(kind, 64).target
 }
 
 fn study(vus: u32) -> Study {
@@ -167,6 +128,8 @@ fn every_question_has_an_id_of_its_own_and_somebody_to_ask() {
 /// 250 tables and 64 sessions, all prepared at once or each on first use.
 fn many_tables(change: impl Fn(&mut Shape)) -> (Study, Answers) {
     let mut study = study(64);
+    let Workload::Oltp(shape) = &mut study.workload;
+    shape.tables = 250;
     for profile in &mut study.profiles {
         let Workload::Oltp(shape) = &mut profile.workload;
         shape.tables = 250;
