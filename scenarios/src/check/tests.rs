@@ -6,7 +6,7 @@ mod server;
 use std::time::Duration;
 
 use super::*;
-use crate::oltp::{Prepare, Script, Shape};
+use crate::oltp::{Prepare, Shape};
 use crate::sql::Protocol;
 use crate::study::*;
 
@@ -26,10 +26,6 @@ fn study_on(kind: TargetKind, vus: u32) -> Study {
     let level = |vus: u32| Profile { id: format!("{vus}vu"), vus, ..study.profiles[0].clone() };
     study.profiles = vec![level(1), level(vus), level(2)];
     study
-}
-
-fn target(kind: TargetKind) -> Target {
-    study_on(kind, 64).target
 }
 
 fn study(vus: u32) -> Study {
@@ -211,32 +207,4 @@ fn the_worst_comes_first() {
     let found = found(&study(64), &answers(&[("open_files_limit", "10")]), &agents);
     let severities: Vec<Severity> = found.iter().map(|(severity, _)| *severity).collect();
     assert_eq!(severities, [Severity::Fatal, Severity::Warning, Severity::Note]);
-}
-
-#[test]
-fn a_target_out_of_reach_says_what_to_do() {
-    let plain = target(TargetKind::Mysql);
-    let socket = Target { socket: Some("/run/db.sock".into()), ..plain.clone() };
-    let file = Target { path: Some("bench.db".into()), ..target(TargetKind::Sqlite) };
-    for (target, error, what, remedy) in [
-        (
-            &plain,
-            "Access denied for user 'bench'@'x' (using password: YES)",
-            "a cannot open a session on db:3306: Acc",
-            "check user bench and its password",
-        ),
-        (&plain, "Access denied for user 'bench'@'%' to database 'sbtest' (1044)", "1044", "GRANT ALL ON sbtest.*"),
-        (&plain, "Unknown database 'sbtest' (1049)", "sbtest", "CREATE DATABASE sbtest"),
-        (&plain, "Too many connections (1040)", "1040", "raise max_connections"),
-        (&plain, "Host '10.0.0.1' is blocked because of many connection errors", "blocked", "FLUSH HOSTS"),
-        (&plain, "invalid peer certificate: UnknownIssuer", "db:3306", "ca_file"),
-        (&plain, "failed to lookup address information: Name or service not known", "db:3306", "correct [target] host"),
-        (&plain, "Connection refused (os error 111)", "db:3306", "bind-address"),
-        (&socket, "No such file or directory (os error 2)", "socket /run/db.sock", "listen there"),
-        (&file, "unable to open database file", "bench.db", "directory must exist"),
-    ] {
-        let finding = unreachable_target("a", target, error);
-        assert_eq!(finding.severity, Severity::Fatal);
-        assert!(finding.what.contains(what) && finding.remedy.contains(remedy), "{finding}");
-    }
 }
