@@ -38,7 +38,7 @@ fn share_percent(used: Duration, wall: Duration, cores: f64) -> f32 {
 }
 
 /// User and system time of this process, from getrusage: clock ticks would be too coarse for a second.
-pub(super) fn cpu_used() -> Duration {
+pub fn cpu_used() -> Duration {
     getrusage(UsageWho::RUSAGE_SELF).map_or(Duration::ZERO, |usage| {
         let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
         Duration::from_micros(micros.unsigned_abs())
