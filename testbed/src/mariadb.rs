@@ -120,16 +120,16 @@ impl MariaDb {
         Builder::default()
     }
 
-    /// The default server that tests of one process share while any of them runs. Do not kill it.
+    /// A server without TLS that tests of one process share while any of them runs. Leave its settings alone.
     pub fn shared() -> Result<Arc<MariaDb>> {
         static SHARED: Mutex<Weak<MariaDb>> = Mutex::new(Weak::new());
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(server) = shared.upgrade() {
-            return Ok(server);
-        }
-        let server = Arc::new(MariaDb::start()?);
-        *shared = Arc::downgrade(&server);
-        Ok(server)
+        share(&SHARED, MariaDb::builder())
+    }
+
+    /// The same with TLS.
+    pub fn shared_tls() -> Result<Arc<MariaDb>> {
+        static SHARED: Mutex<Weak<MariaDb>> = Mutex::new(Weak::new());
+        share(&SHARED, MariaDb::builder().tls())
     }
 
     /// TCP port on 127.0.0.1.
@@ -278,6 +278,17 @@ impl Drop for MariaDb {
             eprintln!("cannot stop the test server in {}: {error}", self.directory.path().display());
         }
     }
+}
+
+/// Statics are never dropped, so they must not own a server.
+fn share(shared: &Mutex<Weak<MariaDb>>, builder: Builder) -> Result<Arc<MariaDb>> {
+    let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(server) = shared.upgrade() {
+        return Ok(server);
+    }
+    let server = Arc::new(builder.start()?);
+    *shared = Arc::downgrade(&server);
+    Ok(server)
 }
 
 fn option(name: &str, value: impl AsRef<OsStr>) -> std::ffi::OsString {

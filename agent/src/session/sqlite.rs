@@ -33,7 +33,7 @@ use self::gate::{Gate, Passage, Signal};
 use self::values::{Counted, bind, smuggled, step};
 use super::text;
 
-/// How long a writer of another process may keep us waiting.
+/// How long a writer of another process may keep us waiting, unless the deadline is shorter.
 const BUSY_LIMIT: Duration = Duration::from_secs(5);
 /// Rows of one transaction while loading: long enough to be cheap, short enough to let others write.
 const BULK_ROWS: u64 = 10_000;
@@ -106,7 +106,7 @@ impl SqliteSession {
 }
 
 /// Opens the file and its settings; the settings are written under the gate when the file is new.
-async fn open(path: &Path) -> Result<(Connection, Passage), rusqlite::Error> {
+async fn open(path: &Path, patience: Duration) -> Result<(Connection, Passage), rusqlite::Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
     let signal = Arc::new(Signal::new(connection.get_interrupt_handle()));
@@ -117,7 +117,7 @@ async fn open(path: &Path) -> Result<(Connection, Passage), rusqlite::Error> {
             since = Instant::now();
         }
         std::thread::sleep(Duration::from_millis(1 << attempts.clamp(0, 5)));
-        since.elapsed() < BUSY_LIMIT && !handler_signal.is_raised()
+        since.elapsed() < patience && !handler_signal.is_raised()
     }))?;
     let gate = Gate::of(path);
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
@@ -126,6 +126,8 @@ async fn open(path: &Path) -> Result<(Connection, Passage), rusqlite::Error> {
         make_wal(&connection).await?;
     }
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // The bundled build switches them on, unlike SQLite's own.
+    connection.pragma_update(None, "foreign_keys", false)?;
     Ok((connection, Passage::new(gate, signal)))
 }
 
@@ -153,7 +155,7 @@ impl Session for SqliteSession {
         let Some(path) = &target.path else {
             return Err(Fault::new(FaultKind::Refused, "the target names no file; set target.path"));
         };
-        let (connection, passage) = open(path).await.map_err(|error| unopened(path, error))?;
+        let (connection, passage) = open(path, BUSY_LIMIT.min(target.deadline)).await.map_err(|error| unopened(path, error))?;
         connection.set_prepared_statement_cache_capacity(statements.len() + CONTROL_STATEMENTS);
         Ok(SqliteSession { connection, statements, passage, text: String::new() })
     }

@@ -9,13 +9,14 @@ use anyhow::{Context, Result, ensure};
 use super::{find, option};
 
 /// What the template and the servers must agree on, and what makes both fast: small files, no waiting for disks.
-pub(super) const SETTINGS: [&str; 6] = [
+pub(super) const SETTINGS: [&str; 7] = [
     "--innodb-log-file-size=16M",
     "--innodb-buffer-pool-size=64M",
     "--innodb-flush-log-at-trx-commit=2",
     "--innodb-flush-method=nosync",
     "--aria-log-file-size=8M",
     "--key-buffer-size=1M",
+    "--character-set-server=utf8mb4",
 ];
 
 /// As root the server wants to be told that this is meant.
