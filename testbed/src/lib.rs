@@ -2,5 +2,6 @@
 
 mod guardian;
 mod mariadb;
+mod program;
 
 pub use mariadb::{Builder, Login, MariaDb};

@@ -6,12 +6,11 @@
 mod certificates;
 mod template;
 
-use std::ffi::OsStr;
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -20,6 +19,7 @@ use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
 use crate::guardian::Guardian;
+use crate::program::{find, option};
 
 /// How long a start may take on a busy machine.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -289,20 +289,4 @@ fn share(shared: &Mutex<Weak<MariaDb>>, builder: Builder) -> Result<Arc<MariaDb>
     let server = Arc::new(builder.start()?);
     *shared = Arc::downgrade(&server);
     Ok(server)
-}
-
-fn option(name: &str, value: impl AsRef<OsStr>) -> std::ffi::OsString {
-    let mut option = std::ffi::OsString::from(format!("--{name}="));
-    option.push(value);
-    option
-}
-
-/// A program of the MariaDB packages, on the path or where Debian puts servers.
-fn find(program: &str) -> Result<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain([PathBuf::from("/usr/sbin"), PathBuf::from("/usr/local/sbin")])
-        .map(|directory| directory.join(program))
-        .find(|file| Path::is_file(file))
-        .with_context(|| format!("{program} is not installed; apt-get install mariadb-server"))
 }

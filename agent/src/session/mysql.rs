@@ -11,6 +11,7 @@
 
 mod connect;
 mod fault;
+mod refusal;
 mod row;
 
 use std::rc::Rc;
@@ -20,9 +21,7 @@ use std::time::Duration;
 
 use mysql_async::prelude::{Protocol as WireProtocol, Queryable};
 use mysql_async::{Conn, Params, QueryResult};
-use vufleet_scenarios::session::{
-    Access, Dialect, Fault, Interrupt, Row, Rows, Session, Source, Stmt, Value,
-};
+use vufleet_scenarios::session::{Access, Dialect, Fault, Interrupt, Row, Rows, Session, Source, Stmt, Value};
 use vufleet_scenarios::sql::{Protocol, Statement};
 use vufleet_scenarios::study::Target;
 
@@ -52,12 +51,7 @@ impl MysqlSession {
         read(result, &mut ()).await.map(drop)
     }
 
-    async fn execute_prepared(
-        &mut self,
-        stmt: Stmt,
-        params: &[Value<'_>],
-        rows: &mut impl Rows,
-    ) -> Result<u64, Fault> {
+    async fn execute_prepared(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
         let index = usize::from(stmt.0);
         if self.prepared[index].is_none() {
             self.prepare(stmt).await?;
@@ -90,10 +84,7 @@ impl MysqlSession {
 }
 
 /// Reads every result set to its end. Returns the affected rows of all statements behind it.
-async fn read<P: WireProtocol>(
-    mut result: QueryResult<'_, 'static, P>,
-    rows: &mut impl Rows,
-) -> Result<u64, Fault> {
+async fn read<P: WireProtocol>(mut result: QueryResult<'_, 'static, P>, rows: &mut impl Rows) -> Result<u64, Fault> {
     let mut affected = 0;
     let mut sets = 0;
     while let Some(columns) = result.columns() {
@@ -258,7 +249,9 @@ mod tests {
     #[test]
     fn params_become_the_clients_own() {
         assert_eq!(owned(&[]).unwrap(), Params::Empty);
-        assert!(matches!(owned(&[Value::Int(1), Value::Null]).unwrap(), Params::Positional(values) if values.len() == 2));
+        assert!(
+            matches!(owned(&[Value::Int(1), Value::Null]).unwrap(), Params::Positional(values) if values.len() == 2)
+        );
         assert_eq!(owned(&[Value::Float(f64::NAN)]).unwrap_err().kind, FaultKind::Statement);
     }
 }

@@ -12,9 +12,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 use tokio::sync::Notify;
-use vufleet_scenarios::session::{
-    Access, Dialect, Fault, FaultKind, Interrupt, Rows, Session, Source, Stmt, Value,
-};
+use vufleet_scenarios::session::{Access, Dialect, Fault, FaultKind, Interrupt, Rows, Session, Source, Stmt, Value};
 use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{ServiceDistribution, Simulated, Target};
 

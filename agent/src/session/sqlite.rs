@@ -22,9 +22,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::{Batch, Connection, OpenFlags};
-use vufleet_scenarios::session::{
-    Access, Dialect, Fault, FaultKind, Interrupt, Rows, Session, Source, Stmt, Value,
-};
+use vufleet_scenarios::session::{Access, Dialect, Fault, FaultKind, Interrupt, Rows, Session, Source, Stmt, Value};
 use vufleet_scenarios::sql::{Protocol, Statement};
 use vufleet_scenarios::study::Target;
 
@@ -155,7 +153,8 @@ impl Session for SqliteSession {
         let Some(path) = &target.path else {
             return Err(Fault::new(FaultKind::Refused, "the target names no file; set target.path"));
         };
-        let (connection, passage) = open(path, BUSY_LIMIT.min(target.deadline)).await.map_err(|error| unopened(path, error))?;
+        let (connection, passage) =
+            open(path, BUSY_LIMIT.min(target.deadline)).await.map_err(|error| unopened(path, error))?;
         connection.set_prepared_statement_cache_capacity(statements.len() + CONTROL_STATEMENTS);
         Ok(SqliteSession { connection, statements, passage, text: String::new() })
     }

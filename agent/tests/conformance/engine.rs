@@ -228,7 +228,8 @@ pub fn same(dialect: Dialect, written: &Value<'_>, read: &Kept) -> bool {
     match (dialect, written, read) {
         (Dialect::Sqlite, Value::Decimal(unscaled, digits), read) => {
             let number = *unscaled as f64 / 10_f64.powi((*digits).into());
-            matches!(read, Kept::Float(read) if *read == number) || matches!(read, Kept::Int(read) if *read as f64 == number)
+            matches!(read, Kept::Float(read) if *read == number)
+                || matches!(read, Kept::Int(read) if *read as f64 == number)
         }
         (_, written, read) => Kept::from(*written) == *read,
     }

@@ -3,6 +3,7 @@
 //! `suite` holds the points that are the same everywhere, `mysql`, `sqlite` and `simulated` what only they have.
 //! `simulated` stores nothing: for it, [`Engine::stores`] turns a point about data into one about its absence.
 
+mod bulk;
 mod engine;
 mod mysql;
 mod mysql_refusals;
@@ -11,7 +12,9 @@ mod simulated;
 mod sqlite;
 mod suite;
 
+use bulk::bulk_loads_every_row_as_it_is;
 use engine::{Engine, run};
+use suite::*;
 
 /// Runs every point of the suite as a test of its own on one engine.
 macro_rules! conform {
@@ -40,7 +43,7 @@ macro_rules! conform {
             #[test]
             fn $point() {
                 let engine: Engine = $open;
-                run(suite::$point::<$session>(&engine.named(stringify!($point))));
+                run(super::$point::<$session>(&engine.named(stringify!($point))));
             }
         )*
     };

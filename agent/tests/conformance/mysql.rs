@@ -70,12 +70,20 @@ fn a_deadlock_has_a_victim_and_a_winner() {
         let (one, two) = tokio::join!(
             async {
                 let result = first.execute(Stmt(0), &cross, &mut ()).await;
-                if result.is_err() { first.rollback().await.unwrap() } else { first.commit().await.unwrap() }
+                if result.is_err() {
+                    first.rollback().await.unwrap()
+                } else {
+                    first.commit().await.unwrap()
+                }
                 result
             },
             async {
                 let result = second.execute(Stmt(0), &[Value::Int(1)], &mut ()).await;
-                if result.is_err() { second.rollback().await.unwrap() } else { second.commit().await.unwrap() }
+                if result.is_err() {
+                    second.rollback().await.unwrap()
+                } else {
+                    second.commit().await.unwrap()
+                }
                 result
             }
         );
@@ -196,12 +204,12 @@ fn a_session_sends_nothing_of_its_own() {
 fn the_limit_of_prepared_statements_does_not_end_the_connection() {
     let server = MariaDb::builder().option("max_prepared_stmt_count", "1").start().unwrap();
     run(async {
-        let mut session: MysqlSession = open(&tcp(&server), Protocol::Prepared, &["SELECT 1", "SELECT 2"]).await.unwrap();
+        let mut session: MysqlSession =
+            open(&tcp(&server), Protocol::Prepared, &["SELECT 1", "SELECT 2"]).await.unwrap();
         session.prepare(Stmt(0)).await.unwrap();
-        for fault in [
-            session.prepare(Stmt(1)).await.unwrap_err(),
-            session.execute(Stmt(1), &[], &mut ()).await.unwrap_err(),
-        ] {
+        for fault in
+            [session.prepare(Stmt(1)).await.unwrap_err(), session.execute(Stmt(1), &[], &mut ()).await.unwrap_err()]
+        {
             assert_eq!((fault.kind, fault.code), (FaultKind::Statement, Some(1461)));
             assert!(fault.message.contains("max_prepared_stmt_count"), "{fault}");
         }
@@ -215,7 +223,7 @@ fn the_largest_packet_limits_bulk_batches() {
     run(async {
         let mut small = Engine::mysql_tcp().named("small_packets");
         small.target = tcp(&server);
-        crate::suite::bulk_loads_every_row_as_it_is::<MysqlSession>(&small).await;
+        crate::bulk::bulk_loads_every_row_as_it_is::<MysqlSession>(&small).await;
     });
 }
 

@@ -99,7 +99,8 @@ fn what_hangs_instead_of_a_server_is_given_up() {
     run(async {
         // Accepts connections by way of the backlog and never says a word.
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let target = Target { host: Some("127.0.0.1".into()), port: listener.local_addr().unwrap().port(), ..nowhere() };
+        let target =
+            Target { host: Some("127.0.0.1".into()), port: listener.local_addr().unwrap().port(), ..nowhere() };
         tokio::time::pause();
         says(&refusal(&target).await, &["did not answer within 10s", "target.host"]);
     });

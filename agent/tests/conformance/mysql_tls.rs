@@ -9,11 +9,10 @@ use vufleet_testbed::{Login, MariaDb};
 use crate::engine::{Kept, login, open, run, tcp, values};
 
 async fn reached(target: &Target) -> Result<(String, bool), String> {
-    let mut session: MysqlSession =
-        open(target, Protocol::Text, &[]).await.map_err(|fault| {
-            assert_eq!(fault.kind, FaultKind::Refused, "{fault}");
-            fault.message.into_string()
-        })?;
+    let mut session: MysqlSession = open(target, Protocol::Text, &[]).await.map_err(|fault| {
+        assert_eq!(fault.kind, FaultKind::Refused, "{fault}");
+        fault.message.into_string()
+    })?;
     let cipher = values(&mut session, "SHOW SESSION STATUS LIKE 'Ssl_cipher'").await;
     Ok((session.describe(), cipher[1] != Kept::Text(String::new())))
 }

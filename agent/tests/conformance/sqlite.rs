@@ -12,7 +12,8 @@ use crate::engine::{Kept, file, nowhere, number, open, run, values};
 async fn counter(target: &Target) -> SqliteSession {
     let mut session: SqliteSession =
         open(target, Protocol::Prepared, &["UPDATE t SET n = n + 1", "SELECT n FROM t"]).await.unwrap();
-    session.batch("CREATE TABLE IF NOT EXISTS t (n INT); INSERT INTO t SELECT 0 WHERE NOT EXISTS (SELECT * FROM t)")
+    session
+        .batch("CREATE TABLE IF NOT EXISTS t (n INT); INSERT INTO t SELECT 0 WHERE NOT EXISTS (SELECT * FROM t)")
         .await
         .unwrap();
     session

@@ -1,19 +1,16 @@
 //! The points that every driver keeps.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use vufleet_scenarios::session::{Access, Dialect, FaultKind, Interrupt, Session, Source, Value};
+use vufleet_scenarios::session::{Access, Dialect, FaultKind, Interrupt, Session, Stmt, Value};
 use vufleet_scenarios::sql::Protocol;
 use vufleet_scenarios::study::Target;
 
 use crate::engine::{Engine, Kept, Seen, number, open, same, values};
 
-use vufleet_scenarios::session::Stmt;
-
-const COLUMNS: &str =
-    "id INT PRIMARY KEY, i BIGINT, f DOUBLE, d DECIMAL(18, 4), s LONGTEXT, b LONGBLOB, t DATETIME(6)";
+const COLUMNS: &str = "id INT PRIMARY KEY, i BIGINT, f DOUBLE, d DECIMAL(18, 4), s LONGTEXT, b LONGBLOB, t DATETIME(6)";
 
 /// Rows of the table above, without the id.
 fn samples<'a>(long: &'a str, bytes: &'a [u8]) -> Vec<[Value<'a>; 6]> {
@@ -103,10 +100,7 @@ pub async fn result_sets_are_announced_in_order<S: Session>(engine: &Engine) {
     if engine.stores {
         let int = Kept::Int;
         assert_eq!(seen.sets, [0, 1, 2], "a set without rows is one too");
-        assert_eq!(
-            seen.rows,
-            [(0, vec![int(1)]), (0, vec![int(2)]), (2, vec![int(4), Kept::Text("d".to_owned())])]
-        );
+        assert_eq!(seen.rows, [(0, vec![int(1)]), (0, vec![int(2)]), (2, vec![int(4), Kept::Text("d".to_owned())])]);
     } else {
         assert_eq!(seen, Seen::default());
     }
@@ -155,14 +149,21 @@ pub async fn commit_keeps_and_rollback_forgets<S: Session>(engine: &Engine) {
 pub async fn a_duplicate_key_is_told_from_other_faults<S: Session>(engine: &Engine) {
     if !engine.stores {
         // Without rows there are no keys; `simulated` has its own test of drawn faults.
-        return assert_eq!(S::connect(&engine.target, [].into()).await.map(|s| s.describe()), Ok("simulated".to_owned()));
+        return assert_eq!(
+            S::connect(&engine.target, [].into()).await.map(|s| s.describe()),
+            Ok("simulated".to_owned())
+        );
     }
     let table = &engine.table;
     let insert = format!("INSERT INTO {table} VALUES (:id, :u, 1)");
     for protocol in [Protocol::Prepared, Protocol::Text] {
-        let mut session: S = engine.open(protocol, &[&insert, &format!("INSERT INTO {table} VALUES (9, 9, NULL)")]).await;
+        let mut session: S =
+            engine.open(protocol, &[&insert, &format!("INSERT INTO {table} VALUES (9, 9, NULL)")]).await;
         session.batch(&format!("DROP TABLE IF EXISTS {table}")).await.unwrap();
-        session.batch(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, u INT UNIQUE, n INT NOT NULL)")).await.unwrap();
+        session
+            .batch(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, u INT UNIQUE, n INT NOT NULL)"))
+            .await
+            .unwrap();
         session.execute(Stmt(0), &[Value::Int(1), Value::Int(1)], &mut ()).await.unwrap();
         session.begin(Access::Write).await.unwrap();
         session.execute(Stmt(0), &[Value::Int(2), Value::Int(2)], &mut ()).await.unwrap();
@@ -223,50 +224,6 @@ pub async fn statements_prepare_at_once_or_on_first_use<S: Session>(engine: &Eng
             }
         }
     }
-}
-
-/// Numbered rows with text that needs escaping.
-struct Numbered {
-    next: i64,
-    last: i64,
-}
-
-fn text_of(id: i64) -> String {
-    format!("row {id} isn't \\ plain: {}", "ü".repeat((id % 50) as usize))
-}
-
-impl Source for Numbered {
-    fn next(&mut self, put: &mut dyn FnMut(&[Value<'_>])) -> bool {
-        if self.next > self.last {
-            return false;
-        }
-        put(&[Value::Int(self.next), Value::Text(&text_of(self.next)), Value::Null]);
-        self.next += 1;
-        true
-    }
-}
-
-pub async fn bulk_loads_every_row_as_it_is<S: Session>(engine: &Engine) {
-    const ROWS: i64 = 25_000;
-    let table = &engine.table;
-    let mut session: S = engine.open(Protocol::Prepared, &[]).await;
-    session.batch(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, s VARCHAR(200), n INT)")).await.unwrap();
-    let columns = ["id", "s", "n"];
-    assert_eq!(session.bulk(table, &columns, &mut Numbered { next: 1, last: 0 }).await, Ok(0));
-    assert_eq!(session.bulk(table, &columns, &mut Numbered { next: 1, last: ROWS }).await, Ok(ROWS as u64));
-    if !engine.stores {
-        return;
-    }
-    let read = values(&mut session, &format!("SELECT id, s, n FROM {table} ORDER BY id")).await;
-    assert_eq!(read.len() as i64, 3 * ROWS);
-    for (id, row) in (1..).zip(read.chunks(3)) {
-        assert_eq!(row, [Kept::Int(id), Kept::Text(text_of(id)), Kept::Null]);
-    }
-    for (columns, kind) in [(&columns[..], FaultKind::Duplicate), (&columns[..2], FaultKind::Statement)] {
-        let fault = session.bulk(table, columns, &mut Numbered { next: ROWS, last: ROWS }).await.unwrap_err();
-        assert_eq!(fault.kind, kind, "{fault}");
-    }
-    assert_eq!(number(&mut session, &format!("SELECT COUNT(*) FROM {table}")).await, ROWS);
 }
 
 pub async fn an_interrupt_ends_the_query_and_not_the_session<S: Session>(engine: &Engine) {

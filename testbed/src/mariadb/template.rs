@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{find, option};
+use crate::program::{find, option};
 
 /// What the template and the servers must agree on, and what makes both fast: small files, no waiting for disks.
 pub(super) const SETTINGS: [&str; 7] = [

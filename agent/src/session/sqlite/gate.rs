@@ -69,7 +69,10 @@ impl Signal {
 
     fn check(&self) -> Result<(), Fault> {
         if self.is_raised() {
-            return Err(Fault::new(FaultKind::Deadline, "interrupted between two statements or while waiting to write"));
+            return Err(Fault::new(
+                FaultKind::Deadline,
+                "interrupted between two statements or while waiting to write",
+            ));
         }
         Ok(())
     }
