@@ -2,19 +2,16 @@
 //!
 //! Pure: questions are SQL text, answers are text, findings are sentences that name the thing, the cause and the fix.
 //! Who asks, over which agent and connection, is the coordinator's business. Whether the tables hold the right rows is
-//! `schema verify`'s.
+//! `schema verify`'s, and why a target cannot be reached the driver's fault says best.
 
 mod demand;
 mod fleet;
-mod reach;
 mod schema;
 mod server;
 
 use std::collections::BTreeMap;
 
 use crate::study::{Study, TargetKind};
-
-pub use reach::unreachable_target;
 
 /// Sessions beside the virtual users': counters, control statements, and each agent's spare one for interrupts.
 pub const SPARE_SESSIONS: u64 = 5;

@@ -1,1 +1,7 @@
-//! Real databases for vufleet's own tests and benchmarks.
+//! Real databases for vufleet's own tests and benchmarks; never a dependency of the programs.
+
+mod guardian;
+mod mariadb;
+mod program;
+
+pub use mariadb::{Builder, Login, MariaDb};

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use vufleet_scenarios::session::{Access, Dialect, Fault, Interrupt, Row, Rows, Session, Source, Stmt, Value};
 use vufleet_scenarios::sql::Statement;
-use vufleet_scenarios::study::{ServiceDistribution, Simulated, Target, TargetKind, Tls};
+use vufleet_scenarios::study::{self, Edits, Target};
 
 /// What the server does next.
 pub enum Step {
@@ -50,28 +50,14 @@ async fn next() -> Result<Vec<Vec<Vec<Value<'static>>>>, Fault> {
 
 /// A target that nobody connects to.
 pub fn target() -> Target {
-    Target {
-        kind: TargetKind::Mysql,
-        host: Some("db.example".to_owned()),
-        port: 3306,
-        socket: None,
-        path: None,
-        database: Some("sbtest".to_owned()),
-        user: Some("bench".to_owned()),
-        password_source: None,
-        password: None,
-        tls: Tls::Disabled,
-        ca_file: None,
-        server_name: None,
-        client_cert: None,
-        client_key: None,
-        deadline: std::time::Duration::from_secs(30),
-        simulated: Simulated {
-            service_time: std::time::Duration::ZERO,
-            distribution: ServiceDistribution::Constant,
-            faults: Vec::new(),
-        },
-    }
+    let text = "
+        name = 'scripted'
+        target = { kind = 'mysql', host = 'db.example', database = 'sbtest', user = 'bench' }
+        workload = { kind = 'oltp', script = 'read_only' }
+        profiles = [{ vus = 1 }]
+        schedule = { measure = '1s' }
+    ";
+    study::read(text, &Edits::default()).expect("a study").target
 }
 
 /// A connection to the scripted server.

@@ -9,7 +9,7 @@ const TABLES: &str = "tables";
 const NAMED_TABLES: usize = 5;
 
 pub(super) fn questions(study: &Study) -> Vec<Question> {
-    let tables = tables(study);
+    let tables = study.workload.schema().tables();
     let names = quoted_list(tables.iter().map(String::as_str));
     let sql = match study.target.kind {
         TargetKind::Mysql => format!(
@@ -39,17 +39,6 @@ fn requirement(index: usize) -> String {
     format!("requirement {}", index + 1)
 }
 
-/// Of all profiles: a profile may have tables of its own.
-fn tables(study: &Study) -> Vec<String> {
-    let mut tables = Vec::new();
-    for table in study.profiles.iter().flat_map(|profile| profile.workload.schema().tables()) {
-        if !tables.contains(&table) {
-            tables.push(table);
-        }
-    }
-    tables
-}
-
 pub(super) fn findings(study: &Study, answers: &Answers) -> Vec<Finding> {
     let required = study.require.iter().enumerate();
     let required = required.filter_map(|(index, require)| unmet(require, answers.get(&requirement(index))?));
@@ -67,7 +56,7 @@ fn missing(study: &Study, answers: &Answers) -> Option<Finding> {
     let is_there = |table: &String| {
         there.iter().flatten().flatten().any(|name| name.eq_ignore_ascii_case(table)) // lower_case_table_names
     };
-    let wanted = tables(study);
+    let wanted = study.workload.schema().tables();
     let missing: Vec<&str> = wanted.iter().filter(|table| !is_there(table)).map(String::as_str).collect();
     if missing.is_empty() {
         return None;

@@ -6,70 +6,26 @@ mod server;
 use std::time::Duration;
 
 use super::*;
-use crate::oltp::{Prepare, Script, Shape};
+use crate::oltp::{Prepare, Shape};
 use crate::sql::Protocol;
 use crate::study::*;
 
-const MINUTE: Duration = Duration::from_secs(60);
-
-fn target(kind: TargetKind) -> Target {
-    Target {
-        kind,
-        host: Some("db".to_owned()),
-        port: 3306,
-        socket: None,
-        path: None,
-        database: Some("sbtest".to_owned()),
-        user: Some("bench".to_owned()),
-        password_source: None,
-        password: None,
-        tls: Tls::Preferred,
-        ca_file: None,
-        server_name: None,
-        client_cert: None,
-        client_key: None,
-        deadline: MINUTE,
-        simulated: Simulated {
-            service_time: Duration::ZERO,
-            distribution: ServiceDistribution::Constant,
-            faults: Vec::new(),
-        },
-    }
-}
-
-fn profile(vus: u32) -> Profile {
-    let workload = Workload::Oltp(Shape { tables: 2, ..Shape::new(Script::ReadWrite) });
-    let id = format!("{vus}vu");
-    Profile { id, label: None, vus, sessions_per_vu: 1, pacing: Pacing::None, workload, setup: Vec::new() }
-}
-
 fn study_on(kind: TargetKind, vus: u32) -> Study {
-    Study {
-        name: "check".to_owned(),
-        seed: 1,
-        target: target(kind),
-        control: None,
-        fleet: FleetChoice::default(),
-        workload: profile(1).workload,
-        profiles: vec![profile(1), profile(vus), profile(2)],
-        schedule: Schedule {
-            ramp_up: MINUTE,
-            measure: Measure::Duration(MINUTE),
-            settle: MINUTE,
-            checkpoint: false,
-            repetitions: 1,
-            max_repeats: 1,
-            order: Order::Blocks,
-            nest: Nest::Profile,
-            connect_rate: 200.0,
-        },
-        require: Vec::new(),
-        variants: vec![Variant { name: "baseline".to_owned() }],
-        monitor: Monitor { interval: Duration::from_secs(1), process: None },
-        report: ReportChoice { baseline: "baseline".to_owned(), confidence: 0.95, relative_only: false },
-        text: String::new(),
-        digest: String::new(),
-    }
+    let target = match kind {
+        TargetKind::Mysql => "host = 'db'\ndatabase = 'sbtest'\nuser = 'bench'\npassword = { env = 'P' }",
+        TargetKind::Sqlite => "path = 'bench.db'",
+        TargetKind::Simulated => "service_time = '2ms'",
+    };
+    let text = format!(
+        "name = 'check'\nseed = 1\n[target]\nkind = '{}'\n{target}\n[workload]\nkind = 'oltp'\nscript = 'read_write'\n\
+         tables = 2\n[[profiles]]\nvus = {vus}\n[schedule]\nramp_up = '1s'\nmeasure = '1m'\n\
+         settle = '1s'\nrepetitions = 1\n",
+        kind.name(),
+    );
+    let mut study = read(&text, &Edits::default()).expect("the tests' study is right");
+    let level = |vus: u32| Profile { id: format!("{vus}vu"), vus, ..study.profiles[0].clone() };
+    study.profiles = vec![level(1), level(vus), level(2)];
+    study
 }
 
 fn study(vus: u32) -> Study {
@@ -168,6 +124,8 @@ fn every_question_has_an_id_of_its_own_and_somebody_to_ask() {
 /// 250 tables and 64 sessions, all prepared at once or each on first use.
 fn many_tables(change: impl Fn(&mut Shape)) -> (Study, Answers) {
     let mut study = study(64);
+    let Workload::Oltp(shape) = &mut study.workload;
+    shape.tables = 250;
     for profile in &mut study.profiles {
         let Workload::Oltp(shape) = &mut profile.workload;
         shape.tables = 250;
@@ -249,32 +207,4 @@ fn the_worst_comes_first() {
     let found = found(&study(64), &answers(&[("open_files_limit", "10")]), &agents);
     let severities: Vec<Severity> = found.iter().map(|(severity, _)| *severity).collect();
     assert_eq!(severities, [Severity::Fatal, Severity::Warning, Severity::Note]);
-}
-
-#[test]
-fn a_target_out_of_reach_says_what_to_do() {
-    let plain = target(TargetKind::Mysql);
-    let socket = Target { socket: Some("/run/db.sock".into()), ..plain.clone() };
-    let file = Target { path: Some("bench.db".into()), ..target(TargetKind::Sqlite) };
-    for (target, error, what, remedy) in [
-        (
-            &plain,
-            "Access denied for user 'bench'@'x' (using password: YES)",
-            "a cannot open a session on db:3306: Acc",
-            "check user bench and its password",
-        ),
-        (&plain, "Access denied for user 'bench'@'%' to database 'sbtest' (1044)", "1044", "GRANT ALL ON sbtest.*"),
-        (&plain, "Unknown database 'sbtest' (1049)", "sbtest", "CREATE DATABASE sbtest"),
-        (&plain, "Too many connections (1040)", "1040", "raise max_connections"),
-        (&plain, "Host '10.0.0.1' is blocked because of many connection errors", "blocked", "FLUSH HOSTS"),
-        (&plain, "invalid peer certificate: UnknownIssuer", "db:3306", "ca_file"),
-        (&plain, "failed to lookup address information: Name or service not known", "db:3306", "correct [target] host"),
-        (&plain, "Connection refused (os error 111)", "db:3306", "bind-address"),
-        (&socket, "No such file or directory (os error 2)", "socket /run/db.sock", "listen there"),
-        (&file, "unable to open database file", "bench.db", "directory must exist"),
-    ] {
-        let finding = unreachable_target("a", target, error);
-        assert_eq!(finding.severity, Severity::Fatal);
-        assert!(finding.what.contains(what) && finding.remedy.contains(remedy), "{finding}");
-    }
 }

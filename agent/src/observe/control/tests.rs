@@ -1,5 +1,7 @@
 //! Control statements against a scripted server.
 
+use secrecy::ExposeSecret;
+
 use super::*;
 use crate::observe::scripted::{Scripted, Step, script, take_sent, target};
 
@@ -134,4 +136,31 @@ fn an_unreadable_study_says_what_to_do() {
     let command = v1::Control { study: "this is no study".to_owned(), ..Default::default() };
     let fault = target_of(&command).unwrap_err();
     assert!(fault.message.contains("run one version of vufleet"), "{fault}");
+}
+
+#[test]
+fn a_command_is_sent_with_the_login_it_asks_for() {
+    let study = |control: &str| {
+        format!(
+            "name = 'logins'\nseed = 1\n[target]\nkind = 'mysql'\nhost = 'db'\ndatabase = 'sbtest'\nuser = 'bench'\n{control}\n\
+             [workload]\nkind = 'oltp'\nscript = 'read_only'\n[[profiles]]\nvus = 1\n[schedule]\nmeasure = '1s'\n"
+        )
+    };
+    let own = study("[control]\nuser = 'root'\ndatabase = 'mysql'");
+    let shared = study("");
+    for (study, as_control, user, database, password) in [
+        (&own, true, "root", "mysql", "of root"),
+        (&own, false, "bench", "sbtest", "of bench"),
+        (&shared, true, "bench", "sbtest", "of bench"),
+        (&shared, false, "bench", "sbtest", "of bench"),
+    ] {
+        let secrets =
+            Some(v1::Secrets { password: Some("of bench".to_owned()), control_password: Some("of root".to_owned()) });
+        let command = v1::Control { study: study.clone(), secrets, as_control, ..Default::default() };
+        let target = target_of(&command).unwrap();
+        assert_eq!((target.user.as_deref(), target.database.as_deref()), (Some(user), Some(database)));
+        assert_eq!(target.password.unwrap().expose_secret(), password);
+    }
+    let none = v1::Control { study: own, as_control: true, ..Default::default() };
+    assert!(target_of(&none).unwrap().password.is_none());
 }

@@ -86,6 +86,13 @@ fn a_unix_socket_leads_to_its_process_by_any_path() {
 }
 
 #[test]
+fn a_path_that_this_agent_cannot_see_is_compared_as_text() {
+    for (bound, wanted, same) in [("/gone/db.sock", "/gone/db.sock", true), ("/gone/db.sock", "/lost/db.sock", false)] {
+        assert_eq!(same_file(Path::new(bound), Path::new(wanted)), same, "{bound} {wanted}");
+    }
+}
+
+#[test]
 fn a_socket_that_nobody_seems_to_hold_is_told_from_one_that_is_hidden() {
     assert!(holder(&[u64::MAX], "TCP port 1").unwrap_err().contains("cannot see which process listens on TCP port 1"));
     assert!(unseen("TCP port 1", 0).contains("PID namespace"));

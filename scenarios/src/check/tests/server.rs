@@ -40,8 +40,7 @@ fn prepared_statements_must_fit() {
         Severity::Fatal,
         &["64vu needs 144000 prepared", "max_prepared_stmt_count is 144099", "count = 144100", "prepare = \"lazy\""],
     );
-    let Some(Answer::Rows(rows)) = answers.get_mut("server limits") else { panic!("the server answered") };
-    rows[3][1] = Some("144100".to_owned());
+    limit(&mut answers, "144100");
     assert_eq!(found(&study, &answers, &[]), []);
 
     let (study, answers) = many_tables(|shape| shape.prepare = Prepare::Lazy);
@@ -50,6 +49,18 @@ fn prepared_statements_must_fit() {
 
     let (study, answers) = many_tables(|shape| shape.protocol = Protocol::Text);
     assert_eq!(found(&study, &answers, &[]), []);
+
+    // A profile that is certain to fail is told before a larger one that may.
+    let (mut study, mut answers) = many_tables(|shape| shape.prepare = Prepare::Lazy);
+    let Workload::Oltp(shape) = &mut study.profiles[2].workload;
+    shape.prepare = Prepare::Eager;
+    limit(&mut answers, "4000");
+    assert_one(&found(&study, &answers, &[]), Severity::Fatal, &["2vu needs 4500 prepared"]);
+}
+
+fn limit(answers: &mut Answers, max_prepared_stmt_count: &str) {
+    let Some(Answer::Rows(rows)) = answers.get_mut("server limits") else { panic!("the server answered") };
+    rows[3][1] = Some(max_prepared_stmt_count.to_owned());
 }
 
 #[test]

@@ -1,0 +1,137 @@
+//! Who waits for what moment: the clock's book-keeping, without a clock.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::task::Waker;
+use std::time::Instant;
+
+/// A place in [`Waiting::slots`]; the generation tells its present tenant from the earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Ticket {
+    slot: u32,
+    generation: u32,
+}
+
+/// Who waits. Cancelled waits leave their entry in the heap until it is due: it is at most as old as a wait is long.
+#[derive(Default)]
+pub(super) struct Waiting {
+    heap: BinaryHeap<Reverse<(Instant, Ticket)>>,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+#[derive(Default)]
+struct Slot {
+    generation: u32,
+    waker: Option<Waker>,
+}
+
+impl Waiting {
+    pub fn insert(&mut self, due: Instant, waker: Waker) -> Ticket {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 waits at a time")
+        });
+        let entry = &mut self.slots[slot as usize];
+        entry.waker = Some(waker);
+        let ticket = Ticket { slot, generation: entry.generation };
+        self.heap.push(Reverse((due, ticket)));
+        ticket
+    }
+
+    /// Ends a wait and returns its waker; none when it has ended before.
+    pub fn remove(&mut self, ticket: Ticket) -> Option<Waker> {
+        let entry = &mut self.slots[ticket.slot as usize];
+        if entry.generation != ticket.generation {
+            return None;
+        }
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(ticket.slot);
+        entry.waker.take()
+    }
+
+    pub fn replace(&mut self, ticket: Ticket, waker: &Waker) -> bool {
+        let entry = &mut self.slots[ticket.slot as usize];
+        if entry.generation != ticket.generation {
+            return false;
+        }
+        match &mut entry.waker {
+            Some(old) => old.clone_from(waker),
+            none => *none = Some(waker.clone()),
+        }
+        true
+    }
+
+    pub fn earliest(&self) -> Option<Instant> {
+        self.heap.peek().map(|Reverse((due, _))| *due)
+    }
+
+    /// Moves the wakers of all waits that are due into `woken`.
+    pub fn take_due(&mut self, now: Instant, woken: &mut Vec<Waker>) {
+        while let Some(&Reverse((due, ticket))) = self.heap.peek()
+            && due <= now
+        {
+            self.heap.pop();
+            woken.extend(self.remove(ticket));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn counting() -> (Arc<Count>, Waker) {
+        let count = Arc::new(Count::default());
+        (Arc::clone(&count), Waker::from(count))
+    }
+
+    #[test]
+    fn only_those_who_are_due_are_woken() {
+        let start = Instant::now();
+        let mut waiting = Waiting::default();
+        let wakers: Vec<_> = (0..4).map(|_| counting()).collect();
+        let tickets: Vec<_> = [30, 10, 20, 10]
+            .into_iter()
+            .zip(&wakers)
+            .map(|(ms, (_, waker))| waiting.insert(start + Duration::from_millis(ms), waker.clone()))
+            .collect();
+        assert!(waiting.remove(tickets[3]).is_some(), "a wait is cancelled once");
+        assert!(waiting.remove(tickets[3]).is_none());
+
+        let mut woken = Vec::new();
+        waiting.take_due(start + Duration::from_millis(20), &mut woken);
+        woken.drain(..).for_each(Waker::wake);
+        let counts: Vec<_> = wakers.iter().map(|(count, _)| count.0.load(Ordering::SeqCst)).collect();
+        assert_eq!(counts, [0, 1, 1, 0]);
+        assert_eq!(waiting.earliest(), Some(start + Duration::from_millis(30)));
+    }
+
+    #[test]
+    fn an_old_ticket_does_not_touch_the_next_tenant_of_its_slot() {
+        let due = Instant::now() + Duration::from_secs(1);
+        let (_, waker) = counting();
+        let mut waiting = Waiting::default();
+        let first = waiting.insert(due, waker.clone());
+        waiting.remove(first);
+        let second = waiting.insert(due, waker.clone());
+        assert_eq!(first.slot, second.slot);
+        assert!(!waiting.replace(first, &waker));
+        assert!(waiting.remove(first).is_none());
+        assert!(waiting.remove(second).is_some());
+    }
+}

@@ -1,0 +1,96 @@
+//! The server's error numbers as faults.
+
+use mysql_async::{Error, ServerError};
+use vufleet_scenarios::session::{Fault, FaultKind};
+
+/// The kind of a server's error number.
+pub(super) fn kind(code: u16) -> FaultKind {
+    match code {
+        1213 | 1020 => FaultKind::Deadlock,
+        // 3572 is MySQL's NOWAIT.
+        1205 | 3572 => FaultKind::LockTimeout,
+        1062 | 1022 | 1586 => FaultKind::Duplicate,
+        1040 | 1044 | 1045 | 1049 | 1129 | 1130 | 1203 | 1226 | 1698 => FaultKind::Refused,
+        // Shutdown, killed, gone, network errors of the server's own, idle for too long.
+        1053 | 1152 | 1158..=1161 | 1184 | 1927 | 2006 | 2013 | 3169 | 4031 => FaultKind::ConnectionLost,
+        1317 | 1969 | 3024 => FaultKind::Deadline,
+        _ => FaultKind::Statement,
+    }
+}
+
+/// What to do about an error, where it is not obvious.
+fn remedy(code: u16) -> Option<&'static str> {
+    match code {
+        1461 => Some("raise max_prepared_stmt_count on the server, or use the text protocol"),
+        1290 | 1836 => Some("the server is read-only; correct the target or switch read_only off"),
+        1021 | 1114 => Some("free some space on the server"),
+        1153 => Some("raise max_allowed_packet on the server"),
+        _ => None,
+    }
+}
+
+/// A failed call on an open connection.
+pub(super) fn fault(error: Error) -> Fault {
+    match error {
+        Error::Server(ServerError { code, message, .. }) => {
+            let message = match remedy(code) {
+                Some(remedy) => format!("{message}; {remedy}"),
+                None => message,
+            };
+            Fault::with_code(kind(code), code.into(), message)
+        }
+        // The client closes the connection after any error that is not the server's.
+        other => Fault::new(FaultKind::ConnectionLost, other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_have_kinds() {
+        for (code, expected) in [
+            (1213, FaultKind::Deadlock),
+            (1020, FaultKind::Deadlock),
+            (1205, FaultKind::LockTimeout),
+            (1062, FaultKind::Duplicate),
+            (1586, FaultKind::Duplicate),
+            (1040, FaultKind::Refused),
+            (1044, FaultKind::Refused),
+            (1045, FaultKind::Refused),
+            (1049, FaultKind::Refused),
+            (1129, FaultKind::Refused),
+            (1130, FaultKind::Refused),
+            (1203, FaultKind::Refused),
+            (1226, FaultKind::Refused),
+            (1698, FaultKind::Refused),
+            (1053, FaultKind::ConnectionLost),
+            (1927, FaultKind::ConnectionLost),
+            (2006, FaultKind::ConnectionLost),
+            (2013, FaultKind::ConnectionLost),
+            (1317, FaultKind::Deadline),
+            (1969, FaultKind::Deadline),
+            (3024, FaultKind::Deadline),
+            (1064, FaultKind::Statement),
+            (1146, FaultKind::Statement),
+            (1461, FaultKind::Statement),
+        ] {
+            assert_eq!(kind(code), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_remedy_follows_the_servers_words() {
+        let error = ServerError { code: 1461, message: "Too many statements".into(), state: "42000".into() };
+        let fault = fault(error.into());
+        assert_eq!((fault.kind, fault.code), (FaultKind::Statement, Some(1461)));
+        assert!(fault.message.starts_with("Too many statements; raise max_prepared_stmt_count"), "{fault}");
+    }
+
+    #[test]
+    fn what_the_client_gives_up_is_lost() {
+        let fault = fault(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into());
+        assert_eq!((fault.kind, fault.code), (FaultKind::ConnectionLost, None));
+    }
+}

@@ -1,0 +1,125 @@
+//! Why a server did not let us in, and what helps: one sentence each, never with the password.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::Duration;
+
+use mysql_async::{DriverError, Error, IoError, ServerError};
+use vufleet_scenarios::session::{Fault, FaultKind};
+use vufleet_scenarios::study::{Target, Tls};
+
+use super::fault::fault;
+
+/// Where the server is, for sentences.
+fn place(target: &Target) -> String {
+    match (&target.socket, &target.host) {
+        (Some(socket), _) => socket.display().to_string(),
+        (None, host) => format!("{}:{}", host.as_deref().unwrap_or("?"), target.port),
+    }
+}
+
+/// Why the server did not let us in, and what helps. Never mentions the password.
+pub(super) fn refused(target: &Target, error: Error) -> Fault {
+    let place = place(target);
+    match error {
+        Error::Server(error) => server_refused(target, &place, error),
+        Error::Driver(DriverError::NoClientSslFlagFromServer) => Fault::new(
+            FaultKind::Refused,
+            format!("{place} offers no TLS; give the server a certificate, or set tls = \"preferred\" or \"disabled\""),
+        ),
+        error => match unreadable(target) {
+            Some(sentence) => Fault::new(FaultKind::Refused, sentence),
+            None => Fault::new(FaultKind::Refused, unreached(target, &place, error)),
+        },
+    }
+}
+
+fn server_refused(target: &Target, place: &str, error: ServerError) -> Fault {
+    let code = error.code;
+    let user = target.user.as_deref().unwrap_or("(none)");
+    let database = target.database.as_deref().unwrap_or("(none)");
+    let message = match code {
+        1045 | 1698 => format!(
+            "user '{user}' may not log in at {place}, database '{database}': {}; check target.user and where \
+             target.password comes from, or create the login with CREATE USER and GRANT",
+            error.message
+        ),
+        1044 => format!(
+            "user '{user}' has no rights on database '{database}' at {place}: {}; GRANT ALL ON {database}.* to it",
+            error.message
+        ),
+        1049 => format!(
+            "{place} has no database '{database}' for user '{user}'; run CREATE DATABASE {database}, or correct \
+             target.database"
+        ),
+        1040 | 1203 | 1226 => format!(
+            "{place} accepts no more connections of user '{user}': {}; raise max_connections (and the user's own \
+             limits) on the server, or ask for fewer virtual users",
+            error.message
+        ),
+        1129 | 1130 => format!(
+            "{place} does not accept this host: {}; create the login '{user}' for this host, and run FLUSH HOSTS if \
+             it is blocked",
+            error.message
+        ),
+        _ => return Fault { kind: FaultKind::Refused, ..prefixed(place, fault(Error::Server(error))) },
+    };
+    Fault::with_code(FaultKind::Refused, code.into(), message)
+}
+
+fn prefixed(place: &str, fault: Fault) -> Fault {
+    Fault { message: format!("{place}: {}", fault.message).into(), ..fault }
+}
+
+/// A server, or something in its place, that lets us wait.
+pub(super) fn silent(target: &Target, limit: Duration) -> Fault {
+    let place = place(target);
+    Fault::new(
+        FaultKind::Refused,
+        format!(
+            "{place} did not answer within {limit:?}; check that the server is up, that target.host and target.port \
+             are its own, and that no firewall is in between"
+        ),
+    )
+}
+
+/// A file of the TLS settings that cannot be read: the client does not say which one it was.
+fn unreadable(target: &Target) -> Option<String> {
+    let files = [
+        ("target.ca_file", &target.ca_file),
+        ("target.client_cert", &target.client_cert),
+        ("target.client_key", &target.client_key),
+    ];
+    files.into_iter().filter(|_| target.tls != Tls::Disabled).find_map(|(key, file)| {
+        let file: &Path = file.as_deref()?;
+        let error = File::open(file).err()?;
+        Some(format!("cannot read {key} = {}: {error}; correct the path or its permissions", file.display()))
+    })
+}
+
+fn unreached(target: &Target, place: &str, error: Error) -> String {
+    let io = match error {
+        Error::Io(IoError::Io(io)) => io,
+        Error::Io(IoError::Tls(error)) => return no_tls_with(place, &error.to_string()),
+        other => return format!("{place}: {other}"),
+    };
+    match io.kind() {
+        ErrorKind::ConnectionRefused => {
+            format!("nothing listens at {place}; start the server, or correct target.host and target.port")
+        }
+        ErrorKind::NotFound if target.socket.is_some() => {
+            format!("there is no socket {place}; start the server, or correct target.socket")
+        }
+        // rustls reports through the socket's errors.
+        ErrorKind::InvalidData if target.tls != Tls::Disabled => no_tls_with(place, &io.to_string()),
+        _ => format!("cannot reach {place}: {io}; check target.host, target.port and the network"),
+    }
+}
+
+fn no_tls_with(place: &str, reason: &str) -> String {
+    format!(
+        "no TLS with {place}: {reason}; check target.ca_file, target.server_name and the client certificate, or set \
+         tls = \"required\" to encrypt without verifying"
+    )
+}
