@@ -153,7 +153,7 @@ impl Job {
     }
 
     fn schema(&self) -> &dyn Schema {
-        self.study.profiles[0].workload.schema()
+        self.study.workload.schema()
     }
 
     /// Does one item, again after faults that may pass.
