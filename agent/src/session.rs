@@ -4,11 +4,11 @@
 //! [`Fault`](vufleet_scenarios::session::Fault)s. Retries, deadlines, counting and reconnecting are the virtual
 //! users' business, not a driver's.
 
-mod calendar;
+pub(crate) mod calendar;
 mod mysql;
 mod simulated;
 mod sqlite;
-mod text;
+pub(crate) mod text;
 
 pub use mysql::MysqlSession;
 pub use simulated::SimulatedSession;

@@ -156,9 +156,8 @@ async fn read_counters(plan: &WatchPlan, mut orders: watch::Receiver<Orders>) {
             break;
         }
         extra_done = orders.borrow().extra_readings;
-        let before_ns = plan.clock.now();
         let reading = observer.read().await;
-        let after_ns = plan.clock.now();
+        let (before_ns, after_ns) = (plan.clock.at(reading.before), plan.clock.at(reading.after));
         plan.outlet.send(plan.run, Body::Counters(reading.into_counters(before_ns, after_ns)));
     }
     observer.close().await;

@@ -38,6 +38,7 @@ pub struct ServeOptions {
 }
 
 /// What every connection and the autopilot share.
+#[derive(Debug)]
 pub struct Core {
     /// The common clock.
     pub clock: Clock,
@@ -54,6 +55,7 @@ pub struct Core {
 }
 
 /// The job at hand, as far as others may interfere with it.
+#[derive(Debug)]
 pub struct CurrentJob {
     /// The study's id once it has one; until then what the job is.
     pub study_id: String,
@@ -62,6 +64,7 @@ pub struct CurrentJob {
 }
 
 /// A running coordinator. Dropping it without [`shutdown`](Server::shutdown) ends it without farewells.
+#[derive(Debug)]
 pub struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,

@@ -85,7 +85,7 @@ pub struct Expectation {
 }
 
 /// The tables behind a workload: how to make them, fill them beside each other, check and drop them.
-pub trait Schema {
+pub trait Schema: Sync {
     /// Names of all tables.
     fn tables(&self) -> Vec<String>;
 

@@ -7,44 +7,44 @@
 use std::rc::Rc;
 use std::time::Duration;
 
+use tokio::runtime::Builder;
 use tokio::time::timeout;
 use vufleet_proto::v1;
 use vufleet_scenarios::session::{Fault, FaultKind, Row, Rows, Session, Value};
 use vufleet_scenarios::study::{self, Edits, Target, TargetKind};
 
+use crate::session::calendar::Civil;
+use crate::session::text::write_decimal;
 use crate::session::{MysqlSession, SimulatedSession, SqliteSession};
 
-/// How long opening the connection may take. Statements have no bound: an index is built as long as it takes.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+/// How long opening the connection may take, where the driver does not give up by itself before and with better words.
+/// Statements have no bound: an index is built as long as it takes.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(15);
 
 /// Most text of one command's answer: it has to fit into a message.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
-/// Answers a command on a runtime of its own. Blocks: call it on a thread that has nothing else to do.
+/// Runs a command to its end on the calling thread, which must be none of a runtime's own.
 pub fn run(command: &v1::Control) -> v1::ControlResult {
-    let result = match target_of(command) {
-        Ok(target) => answer(&target, command),
-        Err(fault) => refused(&fault),
-    };
+    let result = target_of(command).map_or_else(|fault| refused(&fault), |target| run_on(&target, command));
     v1::ControlResult { id: command.id, ..result }
 }
 
-fn answer(target: &Target, command: &v1::Control) -> v1::ControlResult {
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+/// The one place where a kind of target becomes a driver.
+fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
+    let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            let what = format!("no runtime for control statements: {error}; raise the limit of open files");
+            let what = format!("no runtime for control statements: {error}; raise the limit on open files (ulimit -n)");
             return refused(&Fault::new(FaultKind::Refused, what));
         }
     };
     let (statements, keep_going) = (&command.statements, command.keep_going);
-    tokio::task::LocalSet::new().block_on(&runtime, async {
-        match target.kind {
-            TargetKind::Mysql => execute::<MysqlSession>(target, statements, keep_going).await,
-            TargetKind::Sqlite => execute::<SqliteSession>(target, statements, keep_going).await,
-            TargetKind::Simulated => execute::<SimulatedSession>(target, statements, keep_going).await,
-        }
-    })
+    match target.kind {
+        TargetKind::Mysql => runtime.block_on(execute::<MysqlSession>(target, statements, keep_going)),
+        TargetKind::Sqlite => runtime.block_on(execute::<SqliteSession>(target, statements, keep_going)),
+        TargetKind::Simulated => runtime.block_on(execute::<SimulatedSession>(target, statements, keep_going)),
+    }
 }
 
 /// The target of a command, with the login that it asks for and that login's password.
@@ -188,20 +188,24 @@ fn cell(value: Value<'_>) -> v1::Cell {
         Value::Null => return v1::Cell { text: String::new(), null: true },
         Value::Int(number) => number.to_string(),
         Value::Float(number) => number.to_string(),
-        Value::Decimal(digits, scale) => decimal(digits, scale),
+        Value::Decimal(unscaled, digits) => decimal(unscaled, digits),
         Value::Text(text) => text.to_owned(),
         Value::Bytes(bytes) => bytes_as_text(bytes),
-        Value::Instant(micros) => format!("{micros} us since 1970-01-01 UTC"),
+        Value::Instant(micros) => instant(micros),
     };
     v1::Cell { text, null: false }
 }
 
-fn decimal(digits: i64, scale: u8) -> String {
-    let scale = usize::from(scale);
-    let sign = if digits < 0 { "-" } else { "" };
-    let all = format!("{:0>width$}", digits.unsigned_abs(), width = scale + 1);
-    let (whole, fraction) = all.split_at(all.len() - scale);
-    if scale == 0 { format!("{sign}{whole}") } else { format!("{sign}{whole}.{fraction}") }
+fn decimal(unscaled: i64, digits: u8) -> String {
+    let mut text = String::new();
+    write_decimal(unscaled, digits, &mut text);
+    text
+}
+
+/// As SQL writes it, UTC, without a fraction that is zero.
+fn instant(micros: i64) -> String {
+    let text = Civil::from_micros(micros).to_string();
+    text.strip_suffix(".000000").map_or(text.clone(), str::to_owned)
 }
 
 /// Servers send text as bytes too; what is no text becomes hexadecimal digits.

@@ -81,6 +81,9 @@ pub enum LedgerError {
         /// What it was.
         what: String,
     },
+    /// The ledger's thread has ended; its log says why.
+    #[error("the ledger has been closed; start the coordinator again")]
+    Closed,
     /// The file system refused.
     #[error("{}: {source}; vufleet must be able to write there, or choose another directory with --data", .path.display())]
     Io {

@@ -83,7 +83,7 @@ impl Ledger {
         for row in rows {
             let run = row.and_then(|run| run).doing(&self.path, "read")?;
             runs.push(
-                run.ok_or_else(|| LedgerError::Damaged { path: self.path.clone(), what: format!("a run of {study}") })?,
+                run.ok_or_else(|| LedgerError::Damaged { path: self.path.clone(), what: "a run".to_owned() })?,
             );
         }
         Ok(runs)
