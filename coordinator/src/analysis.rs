@@ -28,7 +28,7 @@ pub use change::{Change, Conclusion};
 pub use metric::{Metric, Metrics};
 pub use run::{HostReport, KindLatencies, KindReport, RunReport, WholeRun};
 
-use crate::ledger::{Ledger, LedgerError, MeasureFacts, Outline, Pace, RunRecord, StudyRecord, StudyState};
+use crate::ledger::{Ledger, LedgerError, MeasureFacts, Outline, Pace, RunId, RunRecord, StudyRecord, StudyState};
 use fold::Fold;
 use statistics::Summary;
 use verdict::Verdict;
@@ -149,6 +149,15 @@ pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, 
     Ok(if report.relative_only && !options.absolute { report.withheld() } else { report })
 }
 
+/// Folds one run, whatever became of it.
+pub fn run(ledger: &Ledger, run: RunId) -> Result<RunReport, LedgerError> {
+    let run = ledger.run(run)?;
+    let study = ledger.study(&run.study.0)?;
+    let profile = study.outline.profile(&run.planned.profile).ok_or(LedgerError::NoRun { run: run.id.0 })?;
+    let fold = Fold::new(&run, profile, study.outline.has_server_counters());
+    fold_run(ledger, &run, fold)
+}
+
 fn fold_run(ledger: &Ledger, run: &RunRecord, mut fold: Fold<'_>) -> Result<RunReport, LedgerError> {
     for fact in ledger.facts(run.id)? {
         fold.fact(fact);
@@ -207,6 +216,12 @@ impl Report {
     /// The profile of that id.
     pub fn profile(&self, id: &str) -> Option<&ProfileReport> {
         self.profiles.iter().find(|profile| profile.id == id)
+    }
+
+    /// Cells with fewer runs that count than the study asks for, for people.
+    pub fn short_cells(&self) -> Vec<String> {
+        let short = self.cells.iter().filter(|cell| cell.n < self.repetitions as usize);
+        short.map(|cell| format!("{} {} has {} of {}", cell.variant, cell.profile, cell.n, self.repetitions)).collect()
     }
 
     /// Whether the window is a number of transactions, and the metric therefore the service time.

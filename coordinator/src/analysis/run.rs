@@ -142,6 +142,12 @@ impl RunReport {
         verdict(&self.reasons)
     }
 
+    /// The verdict's reasons, for people. `withhold`: without absolute figures.
+    pub fn sentences(&self, withhold: bool) -> Vec<String> {
+        let told = self.reasons.iter().cloned();
+        told.map(|reason| if withhold { reason.withheld().to_string() } else { reason.to_string() }).collect()
+    }
+
     pub(super) fn of(fold: Fold<'_>) -> RunReport {
         let mut report = RunReport::bare(&fold);
         let measured = fold.window.map(|window| fold.measured(window));

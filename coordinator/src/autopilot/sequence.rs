@@ -11,10 +11,12 @@ use vufleet_scenarios::study::{Order as RunOrder, TargetKind};
 use super::pilot::{Ask, Pilot};
 use super::run::{Order, Trouble, fly};
 use super::{Halt, preflight};
-use crate::analysis;
+use crate::analysis::{self, verdict::Verdict};
 use crate::ledger::{RunId, StudyFacts, StudyId, StudyState};
 use crate::render;
 
+/// Width of the table: a terminal's usual one.
+const TABLE_WIDTH: u16 = 120;
 /// How long a lost agent is waited for before the remaining ones carry on.
 const RETURN_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a database that does not answer is waited for before a run is repeated.
@@ -160,9 +162,9 @@ async fn fly_all(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
 async fn tell_verdict(pilot: &mut Pilot, planned: &PlannedRun, run: RunId) -> Result<bool, Halt> {
     let report = pilot.core.record.with(move |ledger| analysis::run(ledger, run)).await?;
     let verdict = report.verdict();
-    if verdict != analysis::Verdict::Valid {
+    if verdict != Verdict::Valid {
         let withhold = pilot.study.report.relative_only && !pilot.job.absolute;
-        let reasons = report.reason_sentences(withhold).join("; ");
+        let reasons = report.sentences(withhold).join("; ");
         pilot
             .teller
             .warn(format!(
@@ -175,7 +177,7 @@ async fn tell_verdict(pilot: &mut Pilot, planned: &PlannedRun, run: RunId) -> Re
             ))
             .await;
     }
-    Ok(verdict != analysis::Verdict::Invalid)
+    Ok(verdict != Verdict::Invalid)
 }
 
 /// Gives a lost agent time to come back; after that the remaining ones carry on.
@@ -234,11 +236,12 @@ async fn report(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
         .with(move |ledger| {
             let report = analysis::report(ledger, &id, analysis::Options { absolute })?;
             let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-            render::files(ledger, &report, &mut |name: &str, bytes: &[u8]| {
+            render::files(&report, &mut |name: &str, bytes: &[u8]| {
                 files.push((name.to_owned(), bytes.to_vec()));
                 Ok(())
-            })?;
-            Ok((render::text::table(&report), report.short_cells(), files))
+            })
+            .expect("a vector takes every byte");
+            Ok((render::text(&report, TABLE_WIDTH), report.short_cells(), files))
         })
         .await?;
     for (name, data) in files {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rusqlite::{Row, params};
+use rusqlite::{Row, ToSql, params};
 use vufleet_scenarios::plan::PlannedRun;
 
 use super::error::Doing;
@@ -74,11 +74,21 @@ impl Ledger {
         known(run, changed)
     }
 
+    /// One run.
+    pub fn run(&self, run: RunId) -> Result<RunRecord, LedgerError> {
+        let found = self.runs_where("id = ?1", &(run.0 as i64))?;
+        found.into_iter().next().ok_or(LedgerError::NoRun { run: run.0 })
+    }
+
     /// The runs of a study in the order they were made.
     pub fn runs(&self, study: &StudyId) -> Result<Vec<RunRecord>, LedgerError> {
-        let sql = format!("SELECT {COLUMNS} FROM runs WHERE study = ?1 ORDER BY id");
+        self.runs_where("study = ?1", &study.0)
+    }
+
+    fn runs_where(&self, condition: &str, wanted: &dyn ToSql) -> Result<Vec<RunRecord>, LedgerError> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE {condition} ORDER BY id");
         let mut statement = self.connection.prepare_cached(&sql).doing(&self.path, "read")?;
-        let rows = statement.query_map([&study.0], |row| Ok(read(row))).doing(&self.path, "read")?;
+        let rows = statement.query_map([wanted], |row| Ok(read(row))).doing(&self.path, "read")?;
         let mut runs = Vec::new();
         for row in rows {
             let run = row.and_then(|run| run).doing(&self.path, "read")?;
