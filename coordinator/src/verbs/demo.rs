@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use vufleet_proto::v1::{Job, job};
+use vufleet_scenarios::study;
 
 use crate::args::{Demo, StudyArgs};
 use crate::dispatch::{Fleet, dispatch, job};
@@ -15,11 +16,8 @@ use crate::study_file::{self, Checked};
 
 use super::run::destination;
 
-/// The study.
-const STUDY: &str = include_str!("../../../scenarios/studies/demo.toml");
-
-/// Where it can be read.
-const STUDY_PATH: &str = "scenarios/studies/demo.toml";
+/// Where the study can be read.
+const PATH: &str = "scenarios/studies/demo.toml";
 
 /// Driving agents.
 const DRIVING: u32 = 2;
@@ -29,7 +27,7 @@ pub async fn run(args: Demo) -> anyhow::Result<Exit> {
     let checked = checked(&args.data)?;
     let destination = destination(args.out.as_deref())?;
     let mut console = Console::standard(args.quiet);
-    console.note(&format!("demo: {STUDY_PATH} with {DRIVING} driving agents and an observing one"));
+    console.note(&format!("demo: {PATH} with {DRIVING} driving agents and an observing one"));
     let passwords = Passwords::resolve(&checked.study)?;
     let build = Job { replace: true, ..job(job::Kind::Build, &checked, &passwords) };
     let run = job(job::Kind::Run, &checked, &passwords);
@@ -41,14 +39,15 @@ pub async fn run(args: Demo) -> anyhow::Result<Exit> {
 fn checked(data: &Path) -> anyhow::Result<Checked> {
     let data = std::path::absolute(data).with_context(|| format!("cannot use data directory {}", data.display()))?;
     std::fs::create_dir_all(&data).with_context(|| format!("cannot make data directory {}", data.display()))?;
-    let unedited = StudyArgs { study: STUDY_PATH.into(), set: vec![], scale_time: None };
-    study_file::check(STUDY, Path::new(STUDY_PATH), &unedited, &data, 1)
+    let text = study::ready("demo").expect("the demo is among the studies that come with vufleet");
+    let unedited = StudyArgs { study: PATH.into(), set: vec![], scale_time: None };
+    study_file::check(text, Path::new(PATH), &unedited, &data, 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use vufleet_scenarios::study::TargetKind;
+    use study::TargetKind;
 
     #[test]
     fn the_demo_is_a_valid_study_on_sqlite_inside_the_data_directory() {

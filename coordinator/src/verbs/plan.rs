@@ -45,9 +45,11 @@ fn heading(out: &mut String, study: &Study, runs: &[PlannedRun]) {
         Measure::Transactions(1) => "1 transaction a session measured".to_owned(),
         Measure::Transactions(count) => format!("{count} transactions a session measured"),
     };
-    let unknown = matches!(schedule.measure, Measure::Transactions(_));
-    let length = spoken(plan::duration(study));
-    let length = if unknown { format!("{length} and the transactions") } else { format!("about {length}") };
+    let time = plan::duration(study);
+    let length = match time.total {
+        Some(total) => format!("about {}", spoken(total)),
+        None => format!("{} and the time of the transactions", spoken(time.at_least)),
+    };
     say(
         out,
         format_args!(
@@ -97,14 +99,10 @@ fn touched(out: &mut String, study: &Study) {
             count(most as usize, "session")
         ),
     );
-    for profile in &study.profiles {
-        let schema = profile.workload.schema();
-        let verb = if sql::writes(&study.target, &profile.workload) { "reads and writes" } else { "reads" };
-        let line = format!("  {verb} {} ({} rows)", tables(&schema.tables()), schema.rows());
-        if !out.lines().any(|old| old == line) {
-            say(out, format_args!("{line}"));
-        }
-    }
+    let schema = study.workload.schema();
+    let changes = study.profiles.iter().any(|profile| sql::writes(&study.target, &profile.workload));
+    let does = if changes { "reads and writes" } else { "reads" };
+    say(out, format_args!("  {does} {}; {} rows after a build", tables(&schema.tables()), schema.rows()));
     if study.profiles.iter().any(|profile| !profile.setup.is_empty()) {
         say(out, format_args!("  runs the profiles' setup statements before their runs"));
     }
@@ -132,7 +130,7 @@ fn place(target: &Target) -> String {
 /// Names of tables; long rows of them by their ends.
 fn tables(names: &[String]) -> String {
     match names {
-        [first, _, _, .., last] => format!("{first} to {last} ({} tables)", names.len()),
+        [first, _, .., last] => format!("{} tables, {first} to {last}", names.len()),
         few => few.join(", "),
     }
 }
@@ -179,8 +177,8 @@ mod tests {
     fn many_tables_are_named_by_their_ends() {
         let names = |count: u32| (1..=count).map(|n| format!("sbtest{n}")).collect::<Vec<_>>();
         assert_eq!(tables(&names(1)), "sbtest1");
-        assert_eq!(tables(&names(3)), "sbtest1 to sbtest3 (3 tables)");
+        assert_eq!(tables(&names(3)), "3 tables, sbtest1 to sbtest3");
         assert_eq!(tables(&names(2)), "sbtest1, sbtest2");
-        assert_eq!(tables(&names(250)), "sbtest1 to sbtest250 (250 tables)");
+        assert_eq!(tables(&names(250)), "250 tables, sbtest1 to sbtest250");
     }
 }

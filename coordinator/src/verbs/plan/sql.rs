@@ -16,29 +16,35 @@ pub fn describe(study: &Study) -> String {
         let title = format!("required before each run, must return {}", require.equals);
         section(&mut out, &title, std::slice::from_ref(&require.sql));
     }
+    schema(&mut out, &study.workload, dialect);
     let mut seen: Vec<&Workload> = Vec::new();
     for profile in &study.profiles {
         section(&mut out, &format!("setup of profile {}", profile.id), &profile.setup);
         if !seen.contains(&&profile.workload) {
             seen.push(&profile.workload);
-            workload(&mut out, profile, dialect);
+            load(&mut out, profile, dialect);
         }
     }
     out
 }
 
-fn workload(out: &mut String, profile: &Profile, dialect: Dialect) {
-    let name = workload_name(&profile.workload);
-    let schema = profile.workload.schema();
+/// What virtual users send.
+fn load(out: &mut String, profile: &Profile, dialect: Dialect) {
     let statements = statements(&profile.workload, dialect);
     let protocol = statements.first().map_or("", |statement| statement.protocol.name());
     let texts: Vec<_> = statements.into_iter().map(|statement| statement.sql).collect();
-    section(out, &format!("{name}, sent by virtual users ({protocol})"), &texts);
-    section(out, &format!("{name}, schema build, before the rows"), &schema.create(dialect));
-    section(out, &format!("{name}, schema build, after the rows"), &schema.finish(dialect));
-    section(out, &format!("{name}, schema drop, and schema build --replace"), &schema.drop(dialect));
+    let name = workload_name(&profile.workload);
+    section(out, &format!("{name}, in the transactions of profile {} ({protocol})", profile.id), &texts);
+}
+
+/// What the verbs of `schema` send.
+fn schema(out: &mut String, workload: &Workload, dialect: Dialect) {
+    let schema = workload.schema();
+    section(out, "schema build, before the rows", &schema.create(dialect));
+    section(out, "schema build, after the rows", &schema.finish(dialect));
+    section(out, "schema drop, and schema build --replace", &schema.drop(dialect));
     let asked: Vec<_> = schema.expectations(dialect).into_iter().map(|expectation| expectation.sql).collect();
-    section(out, &format!("{name}, schema verify"), &asked);
+    section(out, "schema verify", &asked);
 }
 
 /// Nothing under a title is not worth the title.
