@@ -79,14 +79,16 @@ pub async fn dispatch(fleet: &Fleet, console: &mut Console, jobs: Vec<(Job, Dest
     let (embedded, url) = match fleet {
         Fleet::Embedded { data, driving } => {
             let embedded = Embedded::start(data, *driving, sender).await?;
-            let url = embedded.url();
+            let url = embedded.url().to_owned();
             (Some(embedded), url)
         }
         Fleet::At { url, .. } => (None, url.clone()),
     };
     let ended = do_all(&url, fleet.agents(), &mut nudges, console, jobs).await;
-    if let Some(embedded) = embedded {
-        close(embedded, &ended, &mut nudges).await;
+    if let Some(embedded) = embedded
+        && let Err(error) = close(embedded, &ended, &mut nudges).await
+    {
+        console.note(&format!("warning: the fleet on this machine did not end in good order: {error:#}"));
     }
     match ended? {
         Ended::Job(exit) => Ok(exit),
@@ -112,22 +114,32 @@ async fn do_all(
 }
 
 /// Ends the fleet in good order, unless the operator would not wait or no longer waits.
-async fn close(embedded: Embedded, ended: &anyhow::Result<Ended>, nudges: &mut mpsc::Receiver<Nudge>) {
-    if matches!(ended, Ok(Ended::Left)) {
-        return embedded.kill().await;
-    }
-    let impatient = async {
-        while let Some(nudge) = nudges.recv().await {
-            if nudge == Nudge::Interrupt {
-                return;
-            }
+async fn close(
+    mut embedded: Embedded,
+    ended: &anyhow::Result<Ended>,
+    nudges: &mut mpsc::Receiver<Nudge>,
+) -> anyhow::Result<()> {
+    let mut left = matches!(ended, Ok(Ended::Left));
+    let mut result = Ok(());
+    if !left {
+        tokio::select! {
+            stopped = embedded.stop() => result = stopped,
+            () = interrupted(nudges) => left = true,
         }
-        std::future::pending().await
-    };
-    // Dropping the half-done stop drops the keepers, and each keeper kills its agent.
-    tokio::select! {
-        () = embedded.stop() => {}
-        () = impatient => {}
+    }
+    if left {
+        embedded.kill().await;
+    }
+    result
+}
+
+async fn interrupted(nudges: &mut mpsc::Receiver<Nudge>) {
+    loop {
+        match nudges.recv().await {
+            Some(Nudge::Interrupt) => return,
+            Some(_) => {}
+            None => std::future::pending().await,
+        }
     }
 }
 

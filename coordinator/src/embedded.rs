@@ -27,7 +27,9 @@ pub const KEEP: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// A running embedded fleet.
 #[derive(Debug)]
 pub struct Embedded {
-    server: Server,
+    url: String,
+    /// None once it was told to end.
+    server: Option<Server>,
     crew: Crew,
 }
 
@@ -37,8 +39,8 @@ impl Embedded {
         let executable = agent_beside(&std::env::current_exe().context("cannot tell where this executable lies")?)?;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("cannot listen on 127.0.0.1")?;
         let options = ServeOptions { data: data.to_owned(), lease: LEASE, keep: KEEP, embedded: true };
-        let server = fleet::serve(listener, options)?;
-        let url = server.url().to_string();
+        let server = fleet::serve(listener, options).await?;
+        let url = server.url();
         let logs = data.join("agents");
         std::fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
         let agents = roster(driving).into_iter().map(|(name, role)| {
@@ -46,21 +48,30 @@ impl Embedded {
             Agent { executable: executable.clone(), url: url.clone(), name, role, log }
         });
         let crew = Crew::start(agents, Patience::default(), nudges);
-        Ok(Embedded { server, crew })
+        Ok(Embedded { url, server: Some(server), crew })
     }
 
     /// Where its coordinator is.
-    pub fn url(&self) -> String {
-        self.server.url().to_string()
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
-    /// Stops agents and service in good order.
-    pub async fn stop(self) {
-        self.crew.stop().await;
-        self.server.shutdown().await;
+    /// Stops agents and service in good order. Both at once: an agent that the service lets go is not to be started
+    /// again, and the service waits for nobody who has ended.
+    ///
+    /// Whoever does not wait for the end of this calls [`kill`](Embedded::kill).
+    pub async fn stop(&mut self) -> anyhow::Result<()> {
+        let server = self.server.take();
+        let ended = async {
+            match server {
+                Some(server) => server.shutdown().await,
+                None => Ok(()),
+            }
+        };
+        tokio::join!(ended, self.crew.stop()).0
     }
 
-    /// Kills the agents; the service ends with this process.
+    /// Kills what agents there are; the service ends with this process.
     pub async fn kill(self) {
         self.crew.kill().await;
     }
@@ -101,12 +112,16 @@ impl Crew {
         Crew { keepers, stop }
     }
 
-    async fn stop(self) {
+    async fn stop(&mut self) {
         self.stop.send_replace(true);
-        self.keepers.join_all().await;
+        while let Some(kept) = self.keepers.join_next().await {
+            if let Err(error) = kept {
+                tracing::warn!("an agent's keeper died: {error}");
+            }
+        }
     }
 
-    /// A keeper that is dropped kills its process.
+    /// A keeper that is dropped kills its process; this waits until all of them are dropped.
     async fn kill(mut self) {
         self.keepers.shutdown().await;
     }
@@ -164,7 +179,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let agent = scripted(dir.path(), "echo \"$*\" >&2; exit 7");
         let (nudges, mut told) = mpsc::channel(16);
-        let crew = Crew::start([agent].into_iter(), HASTY, nudges);
+        let mut crew = Crew::start([agent].into_iter(), HASTY, nudges);
         for n in 1..=2 {
             let Some(Nudge::Note(note)) = told.recv().await else { panic!("a note is due") };
             assert!(note.contains("drive-1") && note.contains(&format!("{n} of 2")), "{note}");
@@ -182,7 +197,7 @@ mod tests {
         let pid_file = dir.path().join("pid");
         let script = format!("trap '' TERM; echo $$ > {}; while :; do sleep 0.05; done", pid_file.display());
         let (nudges, _told) = mpsc::channel(16);
-        let crew = Crew::start([scripted(dir.path(), &script)].into_iter(), HASTY, nudges);
+        let mut crew = Crew::start([scripted(dir.path(), &script)].into_iter(), HASTY, nudges);
         let pid = pid_of(&pid_file).await;
         assert!(is_alive(pid));
         crew.stop().await;
@@ -198,6 +213,26 @@ mod tests {
         let patience = Patience { grace: Duration::from_secs(3_600), ..HASTY };
         let crew = Crew::start([scripted(dir.path(), &script)].into_iter(), patience, nudges);
         let pid = pid_of(&pid_file).await;
+        crew.kill().await;
+        while is_alive(pid) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn an_end_that_nobody_waits_for_becomes_a_kill() {
+        let dir = tempfile::tempdir().unwrap();
+        let pid_file = dir.path().join("pid");
+        let script = format!("trap '' TERM; echo $$ > {}; while :; do sleep 0.05; done", pid_file.display());
+        let (nudges, _told) = mpsc::channel(16);
+        let patience = Patience { grace: Duration::from_secs(3_600), ..HASTY };
+        let mut crew = Crew::start([scripted(dir.path(), &script)].into_iter(), patience, nudges);
+        let pid = pid_of(&pid_file).await;
+        tokio::select! {
+            () = crew.stop() => panic!("it ignores SIGTERM"),
+            () = tokio::time::sleep(Duration::from_millis(20)) => {}
+        }
+        assert!(is_alive(pid));
         crew.kill().await;
         while is_alive(pid) {
             tokio::time::sleep(Duration::from_millis(5)).await;

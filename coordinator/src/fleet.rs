@@ -33,20 +33,21 @@ pub struct Server {
 
 impl Server {
     /// Where it listens.
-    pub fn url(&self) -> &str {
-        &self.url
+    pub fn url(&self) -> String {
+        self.url.clone()
     }
 
     /// Ends it.
-    pub async fn shutdown(self) {
+    pub async fn shutdown(self) -> anyhow::Result<()> {
         if self.stop.send(()).is_ok() {
             self.task.abort();
         }
+        Ok(())
     }
 }
 
 /// Serves.
-pub fn serve(listener: tokio::net::TcpListener, options: ServeOptions) -> anyhow::Result<Server> {
+pub async fn serve(listener: tokio::net::TcpListener, options: ServeOptions) -> anyhow::Result<Server> {
     std::fs::create_dir_all(&options.data)?;
     let url = format!("http://{}", listener.local_addr()?);
     let (stop, stopped) = oneshot::channel::<()>();

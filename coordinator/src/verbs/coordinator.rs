@@ -23,15 +23,15 @@ pub async fn run(args: Coordinator) -> anyhow::Result<Exit> {
         )
     })?;
     let options = ServeOptions { data: args.data, lease: args.lease, keep: args.keep, embedded: false };
-    let server = fleet::serve(listener, options)?;
-    let url = server.url().to_string();
+    let server = fleet::serve(listener, options).await?;
+    let url = server.url();
     eprintln!(
         "coordinator at {url}; Ctrl-C ends it. An agent joins with: vufleet-agent --coordinator {url} --roles drive"
     );
     nudges.recv().await;
     eprintln!("stopping");
     tokio::select! {
-        () = server.shutdown() => Ok(Exit::Done),
+        ended = server.shutdown() => ended.map(|()| Exit::Done),
         _ = nudges.recv() => Ok(Exit::Interrupted),
     }
 }
