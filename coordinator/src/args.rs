@@ -1,5 +1,6 @@
 //! What can be typed: verbs, options, their units and defaults. Checked values only; no verb parses text again.
 
+mod ledger;
 mod value;
 
 use std::net::SocketAddr;
@@ -10,6 +11,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use vufleet_proto::v1;
 
 use crate::exit;
+
+pub use ledger::{Export, LedgerArgs, Report, Show, Studies};
 
 use value::{assignment, duration, factor};
 
@@ -53,6 +56,14 @@ pub enum Verb {
     Coordinator(Coordinator),
     /// List the agents of a coordinator
     Agents(Agents),
+    /// List the studies in the ledger
+    Studies(Studies),
+    /// Print a study of the ledger and its runs
+    Show(Show),
+    /// Print the table of a study of the ledger, computed anew
+    Report(Report),
+    /// Write the result files of a study of the ledger, computed anew
+    Export(Export),
     /// Stop what a coordinator runs, keeping what was measured
     Stop(Stop),
 }

@@ -75,7 +75,7 @@ fn every_help_ends_with_commands_that_can_be_typed() {
     let dir = lab(STUDY);
     let verbs =
         ["run", "plan", "check", "schema build", "schema verify", "schema drop", "coordinator", "agents", "stop"];
-    for verb in verbs.iter().chain(&["demo"]) {
+    for verb in verbs.iter().chain(&["demo", "studies", "show", "report", "export"]) {
         let output = vufleet(dir.path(), &format!("{verb} --help")).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{verb}");
         let text = String::from_utf8(output.stdout).unwrap();
