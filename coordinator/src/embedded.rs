@@ -159,6 +159,18 @@ mod tests {
             .is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
     }
 
+    /// SIGKILL takes effect a moment after it was sent.
+    async fn gone(pid: nix::unistd::Pid) {
+        for _ in 0..1_000 {
+            if !is_alive(pid) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        nix::sys::signal::kill(pid, nix::sys::signal::SIGKILL).unwrap();
+        panic!("process {pid} outlived its keeper");
+    }
+
     #[test]
     fn the_roster_is_named_by_role() {
         let names: Vec<_> = roster(2).into_iter().map(|(name, role)| format!("{name}:{role}")).collect();
@@ -214,9 +226,7 @@ mod tests {
         let crew = Crew::start([scripted(dir.path(), &script)].into_iter(), patience, nudges);
         let pid = pid_of(&pid_file).await;
         crew.kill().await;
-        while is_alive(pid) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        gone(pid).await;
     }
 
     #[tokio::test]
@@ -234,9 +244,7 @@ mod tests {
         }
         assert!(is_alive(pid));
         crew.kill().await;
-        while is_alive(pid) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        gone(pid).await;
     }
 
     #[tokio::test]
