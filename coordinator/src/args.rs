@@ -1,0 +1,327 @@
+//! What can be typed: verbs, options, their units and defaults. Checked values only; no verb parses text again.
+
+mod ledger;
+mod value;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use vufleet_proto::v1;
+
+use crate::exit;
+
+pub use ledger::{Export, LedgerArgs, Report, Show, Studies};
+
+use value::{assignment, duration, factor};
+
+/// Where `coordinator` listens and where `agents` and `stop` look for it.
+const ADDRESS: &str = "127.0.0.1:7411";
+
+/// The data directory of a verb that was given none.
+const DATA: &str = "vufleet-data";
+
+/// A distributed load-generator fleet for relational databases.
+#[derive(Debug, Parser)]
+#[command(
+    name = "vufleet",
+    version,
+    max_term_width = 100,
+    after_help = exit::HELP,
+    after_long_help = format!("{}\n\nExamples:\n  vufleet demo\n  vufleet plan study.toml\n  \
+        vufleet schema build study.toml\n  vufleet run study.toml --out results/first", exit::HELP)
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    /// Run a built-in study on SQLite with a fleet of local agents; takes under two minutes
+    Demo(Demo),
+    /// Check a study, run it, report on it
+    Run(Run),
+    /// Print a study's runs, their order and length, and what they touch; connects to nothing
+    Plan(Plan),
+    /// Connect from every agent and look at privileges, limits, settings, tables and clocks
+    Check(Check),
+    /// Build, verify or drop the tables of a study's workload
+    #[command(subcommand)]
+    Schema(Schema),
+    /// Serve agents and operators
+    Coordinator(Coordinator),
+    /// List the agents of a coordinator
+    Agents(Agents),
+    /// List the studies in the ledger
+    Studies(Studies),
+    /// Print a study of the ledger and its runs
+    Show(Show),
+    /// Print the table of a study of the ledger, computed anew
+    Report(Report),
+    /// Write the result files of a study of the ledger, computed anew
+    Export(Export),
+    /// Stop what a coordinator runs, keeping what was measured
+    Stop(Stop),
+}
+
+/// Which study, and what to change in it.
+#[derive(Debug, Clone, Args)]
+pub struct StudyArgs {
+    /// The study, a TOML file
+    #[arg(value_name = "STUDY")]
+    pub study: PathBuf,
+    /// Override a key of the study, for example schedule.measure=10s; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+    pub set: Vec<String>,
+    /// Multiply every duration of the schedule by this factor [default: 1]
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    pub scale_time: Option<f64>,
+}
+
+/// Which fleet does it.
+#[derive(Debug, Clone, Args)]
+pub struct FleetArgs {
+    /// URL of a coordinator, for example http://127.0.0.1:7411; without it a fleet is started on this machine
+    #[arg(long, value_name = "URL")]
+    pub coordinator: Option<String>,
+    /// Driving agents of the fleet on this machine; one observing agent comes with them
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256), conflicts_with = "coordinator")]
+    pub agents: u32,
+    /// Wait until this many agents are connected to the coordinator
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "coordinator")]
+    pub wait_for_agents: u32,
+    /// Directory of the ledger and of the local agents' logs [default: vufleet-data]
+    #[arg(long, value_name = "DIR", conflicts_with = "coordinator")]
+    pub data: Option<PathBuf>,
+    /// Speak plaintext to a coordinator on another machine, passwords included
+    #[arg(long)]
+    pub insecure: bool,
+    /// Show no progress
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+impl FleetArgs {
+    /// Directory of the ledger.
+    pub fn data(&self) -> &Path {
+        self.data.as_deref().unwrap_or(Path::new(DATA))
+    }
+}
+
+/// `run`.
+#[derive(Debug, Args)]
+#[command(after_help = examples("vufleet run study.toml
+  vufleet run study.toml --smoke
+  vufleet run study.toml --set schedule.repetitions=3 --scale-time 0.1 --out results/short
+  vufleet run study.toml --coordinator http://127.0.0.1:7411 --wait-for-agents 4"))]
+pub struct Run {
+    /// The study.
+    #[command(flatten)]
+    pub study: StudyArgs,
+    /// The fleet.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
+    /// Directory of the result files; result files of an earlier study in it are replaced [default: results/ID]
+    #[arg(long, value_name = "DIR", conflicts_with = "smoke")]
+    pub out: Option<PathBuf>,
+    /// Run each transaction once per variant instead, and say what happened
+    #[arg(long)]
+    pub smoke: bool,
+    /// What to do when an agent is lost in mid-run
+    #[arg(long, value_enum, value_name = "POLICY", default_value_t = OnAgentLoss::Repeat)]
+    pub on_agent_loss: OnAgentLoss,
+}
+
+/// What the loss of an agent leads to; the run under way is invalid in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnAgentLoss {
+    /// Repeat the run's group when the agent is back or the others can carry it
+    Repeat,
+    /// Go on with the agents that are left
+    Continue,
+    /// Stop the study
+    Stop,
+}
+
+impl From<OnAgentLoss> for v1::job::OnAgentLoss {
+    fn from(policy: OnAgentLoss) -> Self {
+        match policy {
+            OnAgentLoss::Repeat => v1::job::OnAgentLoss::Repeat,
+            OnAgentLoss::Continue => v1::job::OnAgentLoss::Continue,
+            OnAgentLoss::Stop => v1::job::OnAgentLoss::Stop,
+        }
+    }
+}
+
+/// `plan`.
+#[derive(Debug, Args)]
+#[command(after_help = examples("vufleet plan study.toml
+  vufleet plan study.toml --sql
+  vufleet plan study.toml --set schedule.measure=10s"))]
+pub struct Plan {
+    /// The study.
+    #[command(flatten)]
+    pub study: StudyArgs,
+    /// Print every statement that the study sends
+    #[arg(long)]
+    pub sql: bool,
+}
+
+/// `check`.
+#[derive(Debug, Args)]
+#[command(after_help = examples("vufleet check study.toml
+  vufleet check study.toml --coordinator http://127.0.0.1:7411"))]
+pub struct Check {
+    /// The study.
+    #[command(flatten)]
+    pub study: StudyArgs,
+    /// The fleet.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
+}
+
+/// `schema`.
+#[derive(Debug, Subcommand)]
+pub enum Schema {
+    /// Make the tables and fill them from all driving agents at once
+    #[command(after_help = examples("vufleet schema build study.toml\n  vufleet schema build study.toml --replace"))]
+    Build(SchemaBuild),
+    /// Compare the tables with what the study wants
+    #[command(after_help = examples("vufleet schema verify study.toml"))]
+    Verify(SchemaOther),
+    /// Drop the tables
+    #[command(after_help = examples("vufleet schema drop study.toml"))]
+    Drop(SchemaOther),
+}
+
+/// `schema build`.
+#[derive(Debug, Args)]
+pub struct SchemaBuild {
+    /// The study.
+    #[command(flatten)]
+    pub study: StudyArgs,
+    /// The fleet.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
+    /// Drop existing tables of the same names first; without it a rebuild is refused
+    #[arg(long)]
+    pub replace: bool,
+}
+
+/// `schema verify` and `schema drop`.
+#[derive(Debug, Args)]
+pub struct SchemaOther {
+    /// The study.
+    #[command(flatten)]
+    pub study: StudyArgs,
+    /// The fleet.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
+}
+
+/// `coordinator`.
+#[derive(Debug, Args)]
+#[command(after_help = examples("vufleet coordinator
+  vufleet coordinator --listen 127.0.0.1:7411 --data /var/lib/vufleet --keep 30d
+  vufleet-agent --coordinator http://127.0.0.1:7411 --roles drive --name load-1"))]
+pub struct Coordinator {
+    /// Address and port to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = ADDRESS)]
+    pub listen: SocketAddr,
+    /// Directory of the ledger
+    #[arg(long, value_name = "DIR", default_value = DATA)]
+    pub data: PathBuf,
+    /// How long full second histograms are kept; after that, sums over 10 seconds (units: s, m, h, d)
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = duration)]
+    pub keep: Duration,
+    /// Silence after which agents stop their load and are taken for lost (units: ms, s, m)
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub lease: Duration,
+    /// Serve plaintext on an address that is not loopback, passwords included
+    #[arg(long)]
+    pub insecure: bool,
+}
+
+/// Which coordinator a question goes to.
+#[derive(Debug, Args)]
+pub struct CoordinatorArgs {
+    /// URL of the coordinator
+    #[arg(long, value_name = "URL", default_value_t = format!("http://{ADDRESS}"))]
+    pub coordinator: String,
+    /// Speak plaintext to a coordinator on another machine
+    #[arg(long)]
+    pub insecure: bool,
+}
+
+/// `agents`.
+#[derive(Debug, Args)]
+#[command(after_help = examples("vufleet agents\n  vufleet agents --coordinator http://127.0.0.1:7411"))]
+pub struct Agents {
+    /// The coordinator.
+    #[command(flatten)]
+    pub at: CoordinatorArgs,
+}
+
+/// `stop`.
+#[derive(Debug, Args)]
+#[command(after_help = examples("vufleet stop\n  vufleet stop 7 --coordinator http://127.0.0.1:7411"))]
+pub struct Stop {
+    /// The study; without it, whatever runs
+    #[arg(value_name = "ID")]
+    pub id: Option<String>,
+    /// The coordinator.
+    #[command(flatten)]
+    pub at: CoordinatorArgs,
+}
+
+/// `demo`.
+#[derive(Debug, Args)]
+#[command(after_help = examples("vufleet demo\n  vufleet demo --out results/demo"))]
+pub struct Demo {
+    /// Directory of the result files [default: results/ID]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Directory of the ledger, the agents' logs and the demo's database
+    #[arg(long, value_name = "DIR", default_value = DATA)]
+    pub data: PathBuf,
+    /// Show no progress
+    #[arg(long, short, action = ArgAction::SetTrue)]
+    pub quiet: bool,
+}
+
+fn examples(commands: &str) -> String {
+    format!("{}\n\nExamples:\n  {commands}", exit::HELP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn options_that_exclude_each_other_are_refused() {
+        let url = ["--coordinator", "http://127.0.0.1:1"];
+        for (extra, allowed) in [
+            (vec!["--agents", "3"], true),
+            (vec!["--agents", "0"], false),
+            ([&url[..], &["--agents", "3"]].concat(), false),
+            ([&url[..], &["--data", "x"]].concat(), false),
+            ([&url[..], &["--wait-for-agents", "3"]].concat(), true),
+            (vec!["--wait-for-agents", "3"], false),
+            (url.to_vec(), true),
+            (vec!["--smoke", "--out", "x"], false),
+        ] {
+            let line = ["vufleet", "run", "study.toml"].into_iter().chain(extra.iter().copied());
+            assert_eq!(Cli::try_parse_from(line).is_ok(), allowed, "{extra:?}");
+        }
+    }
+}

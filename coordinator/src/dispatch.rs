@@ -1,0 +1,174 @@
+//! Jobs for a fleet: the one on this machine or a coordinator's. Whatever happens in between, an embedded fleet that
+//! was started here is ended here.
+
+use std::path::{Path, PathBuf};
+
+use tokio::sync::mpsc;
+use vufleet_proto::v1::{Job, job};
+
+use crate::args::FleetArgs;
+use crate::embedded::Embedded;
+use crate::exit::{Exit, Usage};
+use crate::follow::{Destination, Ended, Nudge, follow};
+use crate::interrupt;
+use crate::live::Console;
+use crate::operator::Operator;
+use crate::plaintext::{self, Plaintext};
+use crate::secrets::Passwords;
+use crate::study_file::Checked;
+
+/// Which fleet works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fleet {
+    /// One that is started here.
+    Embedded {
+        /// Directory of the ledger.
+        data: PathBuf,
+        /// Driving agents.
+        driving: u32,
+    },
+    /// A coordinator's.
+    At {
+        /// Its URL.
+        url: String,
+        /// Agents to wait for.
+        agents: u32,
+    },
+}
+
+impl Fleet {
+    /// The fleet that the arguments ask for.
+    pub fn from_args(args: &FleetArgs) -> Result<Fleet, Usage> {
+        match &args.coordinator {
+            Some(url) => {
+                let url = plaintext::url(url, Plaintext::from_flag(args.insecure))?;
+                Ok(Fleet::At { url, agents: args.wait_for_agents })
+            }
+            None => Ok(Fleet::embedded(args.data(), args.agents)),
+        }
+    }
+
+    /// A fleet on this machine.
+    pub fn embedded(data: &Path, driving: u32) -> Fleet {
+        Fleet::Embedded { data: data.to_owned(), driving }
+    }
+
+    /// Agents that have to be there before a job begins.
+    fn agents(&self) -> u32 {
+        match self {
+            Fleet::Embedded { driving, .. } => driving + 1,
+            Fleet::At { agents, .. } => *agents,
+        }
+    }
+}
+
+/// A job of the given kind for a study; [`dispatch`] fills in the fleet's part.
+pub fn job(kind: job::Kind, checked: &Checked, passwords: &Passwords) -> Job {
+    Job {
+        kind: kind.into(),
+        study: checked.study.text.clone(),
+        secrets: Some(passwords.on_the_wire()),
+        ..Job::default()
+    }
+}
+
+/// Has jobs done one after the other, until one of them does not end well.
+pub async fn dispatch(fleet: &Fleet, console: &mut Console, jobs: Vec<(Job, Destination)>) -> anyhow::Result<Exit> {
+    let (sender, mut nudges) = mpsc::channel(64);
+    interrupt::listen(sender.clone())?;
+    let (embedded, url) = match fleet {
+        Fleet::Embedded { data, driving } => {
+            let embedded = Embedded::start(data, *driving, sender).await?;
+            let url = embedded.url().to_owned();
+            (Some(embedded), url)
+        }
+        Fleet::At { url, .. } => (None, url.clone()),
+    };
+    let ended = do_all(&url, fleet.agents(), &mut nudges, console, jobs).await;
+    if let Some(embedded) = embedded
+        && let Err(error) = close(embedded, &ended, &mut nudges).await
+    {
+        console.note(&format!("warning: the fleet on this machine did not end in good order: {error:#}"));
+    }
+    match ended? {
+        Ended::Job(exit) => Ok(exit),
+        Ended::Left => Ok(Exit::Interrupted),
+    }
+}
+
+async fn do_all(
+    url: &str,
+    agents: u32,
+    nudges: &mut mpsc::Receiver<Nudge>,
+    console: &mut Console,
+    jobs: Vec<(Job, Destination)>,
+) -> anyhow::Result<Ended> {
+    let operator = Operator::dial(url).await?;
+    for (job, destination) in jobs {
+        let ended = follow(&operator, Job { agents, ..job }, nudges, console, destination).await?;
+        if ended != Ended::Job(Exit::Done) {
+            return Ok(ended);
+        }
+    }
+    Ok(Ended::Job(Exit::Done))
+}
+
+/// Ends the fleet in good order, unless the operator would not wait or no longer waits.
+async fn close(
+    mut embedded: Embedded,
+    ended: &anyhow::Result<Ended>,
+    nudges: &mut mpsc::Receiver<Nudge>,
+) -> anyhow::Result<()> {
+    let mut left = matches!(ended, Ok(Ended::Left));
+    let mut result = Ok(());
+    if !left {
+        tokio::select! {
+            stopped = embedded.stop() => result = stopped,
+            () = interrupted(nudges) => left = true,
+        }
+    }
+    if left {
+        embedded.kill().await;
+    }
+    result
+}
+
+async fn interrupted(nudges: &mut mpsc::Receiver<Nudge>) {
+    loop {
+        match nudges.recv().await {
+            Some(Nudge::Interrupt) => return,
+            Some(_) => {}
+            None => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Verb};
+    use clap::Parser;
+
+    fn fleet(extra: &[&str]) -> Result<Fleet, String> {
+        let line = ["vufleet", "run", "s.toml"].into_iter().chain(extra.iter().copied());
+        let Verb::Run(run) = Cli::try_parse_from(line).unwrap().verb else { panic!("a run was typed") };
+        Fleet::from_args(&run.fleet).map_err(|usage| usage.to_string())
+    }
+
+    #[test]
+    fn without_a_coordinator_the_fleet_is_here_with_an_observer() {
+        let here = fleet(&["--agents", "3", "--data", "d"]).unwrap();
+        assert_eq!(here, Fleet::embedded(Path::new("d"), 3));
+        assert_eq!(here.agents(), 4);
+        assert_eq!(fleet(&[]).unwrap(), Fleet::embedded(Path::new("vufleet-data"), 2));
+    }
+
+    #[test]
+    fn a_coordinator_is_asked_for_as_many_agents_as_typed() {
+        let there = fleet(&["--coordinator", "localhost:7411", "--wait-for-agents", "5"]).unwrap();
+        assert_eq!(there, Fleet::At { url: "http://localhost:7411".into(), agents: 5 });
+        assert_eq!(there.agents(), 5);
+        fleet(&["--coordinator", "http://db1:7411"]).unwrap_err();
+        fleet(&["--coordinator", "http://db1:7411", "--insecure"]).unwrap();
+    }
+}

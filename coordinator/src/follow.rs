@@ -1,0 +1,238 @@
+//! One job from submit to exit: shows what the coordinator tells, writes the files that arrive, and turns Ctrl-C into a
+//! stop that keeps what was measured. A second Ctrl-C leaves at once.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use vufleet_proto::v1::progress::Body;
+use vufleet_proto::v1::{Finished, Job, Progress};
+
+use crate::exit::Exit;
+use crate::live::Console;
+use crate::operator::Operator;
+use crate::results::Results;
+
+/// What reaches a verb from beside the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Nudge {
+    /// Ctrl-C or SIGTERM.
+    Interrupt,
+    /// Something to tell the operator.
+    Note(String),
+    /// An agent of the embedded fleet is gone for good, and why.
+    Broken(String),
+}
+
+/// How following ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The job ended.
+    Job(Exit),
+    /// The operator would not wait for the job's end.
+    Left,
+}
+
+/// Where result files go.
+#[derive(Debug)]
+pub enum Destination {
+    /// The job leaves none.
+    Nowhere,
+    /// A directory that is open already.
+    Open(Results),
+    /// A directory below this one, named after the study's id.
+    Below(PathBuf),
+}
+
+/// Follows a job to its end.
+pub async fn follow(
+    operator: &Operator,
+    job: Job,
+    nudges: &mut mpsc::Receiver<Nudge>,
+    console: &mut Console,
+    destination: Destination,
+) -> anyhow::Result<Ended> {
+    let mut course = Course::new(operator.clone(), console, destination);
+    let mut submitting = operator.clone();
+    let submit = submitting.submit(job);
+    tokio::pin!(submit);
+    let mut stream = loop {
+        tokio::select! {
+            stream = &mut submit => break stream?,
+            Some(nudge) = nudges.recv() => {
+                if let Some(ended) = course.nudged(nudge)? {
+                    return Ok(ended);
+                }
+            }
+        }
+    };
+    loop {
+        tokio::select! {
+            message = stream.message() => match message {
+                Ok(Some(progress)) => {
+                    if let Some(finished) = course.take(progress) {
+                        return course.end(&finished).map(Ended::Job);
+                    }
+                }
+                Ok(None) => return Err(course.cut_off("it closed the stream")),
+                Err(status) => return Err(course.cut_off(status.message())),
+            },
+            Some(nudge) = nudges.recv() => {
+                if let Some(ended) = course.nudged(nudge)? {
+                    return Ok(ended);
+                }
+            }
+            answer = Course::answered(&mut course.stopping), if course.stopping.is_some() => course.stop_answered(answer),
+        }
+    }
+}
+
+/// What is known about the job so far.
+struct Course<'a> {
+    operator: Operator,
+    console: &'a mut Console,
+    destination: Destination,
+    study_id: Option<String>,
+    interrupted: bool,
+    /// Why the job is to fail whatever the coordinator says.
+    failure: Option<anyhow::Error>,
+    stopping: Option<JoinHandle<anyhow::Result<Option<String>>>>,
+    stop_sent: bool,
+}
+
+impl<'a> Course<'a> {
+    fn new(operator: Operator, console: &'a mut Console, destination: Destination) -> Self {
+        let (study_id, failure, stopping) = (None, None, None);
+        Course { operator, console, destination, study_id, interrupted: false, failure, stopping, stop_sent: false }
+    }
+
+    /// Takes one message; the last one comes back.
+    fn take(&mut self, progress: Progress) -> Option<Finished> {
+        match progress.body? {
+            Body::Accepted(accepted) => {
+                self.study_id = Some(accepted.study_id);
+                if let Err(error) = self.open_results() {
+                    self.fail(error);
+                }
+                if self.interrupted || self.failure.is_some() {
+                    self.stop();
+                }
+            }
+            Body::Line(line) => self.console.line(&line),
+            Body::Live(live) => self.console.live(&live),
+            Body::Output(output) => {
+                if let Destination::Open(results) = &mut self.destination
+                    && let Err(error) = results.piece(&output.name, &output.data)
+                {
+                    self.fail(error);
+                }
+            }
+            Body::Finished(finished) => return Some(finished),
+        }
+        None
+    }
+
+    fn open_results(&mut self) -> anyhow::Result<()> {
+        if let (Destination::Below(parent), Some(id)) = (&self.destination, &self.study_id) {
+            self.destination = Destination::Open(Results::open(&parent.join(id))?);
+        }
+        Ok(())
+    }
+
+    /// The first failure is the one to tell; the files that depend on it are given up.
+    fn fail(&mut self, error: anyhow::Error) {
+        self.destination = Destination::Nowhere;
+        self.failure.get_or_insert(error);
+    }
+
+    /// Acts on a nudge. Before the coordinator accepted the job there is nothing to stop by name: the stop follows then.
+    fn nudged(&mut self, nudge: Nudge) -> anyhow::Result<Option<Ended>> {
+        match nudge {
+            Nudge::Note(text) => self.console.note(&text),
+            Nudge::Interrupt if self.interrupted => return Ok(Some(self.leave())),
+            Nudge::Interrupt => {
+                self.interrupted = true;
+                self.console.note("stopping; what was measured is kept (Ctrl-C again leaves at once)");
+                self.stop();
+            }
+            Nudge::Broken(why) if self.study_id.is_none() => {
+                self.console.clear();
+                return Err(anyhow!(why));
+            }
+            Nudge::Broken(why) => {
+                self.console.note(&format!("error: {why}"));
+                self.failure.get_or_insert_with(|| anyhow!("the fleet on this machine broke; the study was stopped"));
+                self.stop();
+            }
+        }
+        Ok(None)
+    }
+
+    fn leave(&mut self) -> Ended {
+        self.console.clear();
+        let url = self.operator.url();
+        if self.study_id.is_none() {
+            self.console.note(&format!("left; if the job goes on, stop it with: vufleet stop --coordinator {url}"));
+        }
+        Ended::Left
+    }
+
+    fn stop(&mut self) {
+        let Some(study_id) = self.study_id.clone().filter(|_| !self.stop_sent) else { return };
+        self.stop_sent = true;
+        let mut operator = self.operator.clone();
+        self.stopping = Some(tokio::spawn(async move { operator.stop(&study_id).await }));
+    }
+
+    async fn answered(
+        stopping: &mut Option<JoinHandle<anyhow::Result<Option<String>>>>,
+    ) -> anyhow::Result<Option<String>> {
+        let answer = stopping.as_mut().expect("polled only while a stop is under way").await;
+        answer.context("the stop was not sent")?
+    }
+
+    fn stop_answered(&mut self, answer: anyhow::Result<Option<String>>) {
+        self.stopping = None;
+        if let Err(error) = answer {
+            self.console.note(&format!("error: cannot stop the study: {error:#}"));
+        }
+    }
+
+    fn cut_off(&mut self, why: &str) -> anyhow::Error {
+        self.console.clear();
+        let id = self.study_id.as_deref().map_or(String::new(), |id| format!(": vufleet report {id}"));
+        anyhow!(
+            "the coordinator at {} went away ({why}); what it recorded until then is in its ledger{id}",
+            self.operator.url()
+        )
+    }
+
+    /// Keeps the files, then says how it ended: an operator's interrupt first, a failure on this side second, the
+    /// coordinator's word last.
+    fn end(mut self, finished: &Finished) -> anyhow::Result<Exit> {
+        self.console.clear();
+        if let Destination::Open(results) = std::mem::replace(&mut self.destination, Destination::Nowhere) {
+            let directory = results.directory().to_owned();
+            match results.keep() {
+                Ok(kept) if kept.is_empty() => {}
+                Ok(kept) => {
+                    self.console.result(&format!("files in {}:", directory.display()));
+                    for path in kept {
+                        self.console.result(&format!("  {}", path.display()));
+                    }
+                }
+                Err(error) => self.fail(error),
+            }
+        }
+        if !finished.message.is_empty() {
+            let kind = if finished.exit_code == 0 { "" } else { "error: " };
+            self.console.note(&format!("{kind}{}", finished.message));
+        }
+        match self.failure {
+            _ if self.interrupted => Ok(Exit::Interrupted),
+            Some(error) => Err(error),
+            None => Ok(Exit::from_code(finished.exit_code)),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The operator's side of the contract: dial a coordinator, submit a job, ask for agents, stop. One path for a
+//! coordinator far away and for the one that an embedded fleet starts in this very process.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use tonic::Streaming;
+use tonic::transport::{Channel, Endpoint};
+use vufleet_proto::MAX_MESSAGE_BYTES;
+use vufleet_proto::v1::operator_client::OperatorClient;
+use vufleet_proto::v1::{AgentsReply, AgentsRequest, Job, Progress, StopRequest};
+
+/// How long a coordinator may take to answer the first packet.
+const DIAL: Duration = Duration::from_secs(5);
+
+/// How long a coordinator may take to answer a question (a job's stream apart).
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// A connection to a coordinator.
+#[derive(Debug, Clone)]
+pub struct Operator {
+    client: OperatorClient<Channel>,
+    url: String,
+}
+
+impl Operator {
+    /// Connects. The URL has passed [`crate::plaintext::url`].
+    pub async fn dial(url: &str) -> anyhow::Result<Operator> {
+        let endpoint = Endpoint::from_shared(url.to_owned())
+            .with_context(|| format!("{url} is not a coordinator's URL; write http://HOST:7411"))?
+            .connect_timeout(DIAL)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(Duration::from_secs(10))
+            .keep_alive_timeout(Duration::from_secs(20))
+            .keep_alive_while_idle(true);
+        let channel = endpoint.connect().await.with_context(|| {
+            format!("no coordinator answers at {url}; start one with `vufleet coordinator`, or check the address")
+        })?;
+        let client = OperatorClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        Ok(Operator { client, url: url.to_owned() })
+    }
+
+    /// Where the coordinator is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Who is there.
+    pub async fn agents(&mut self) -> anyhow::Result<AgentsReply> {
+        let reply = tokio::time::timeout(ANSWER, self.client.agents(AgentsRequest {})).await;
+        Ok(reply.with_context(|| silent(&self.url))?.map_err(|status| told(&self.url, &status))?.into_inner())
+    }
+
+    /// Stops a study; an empty id means whatever runs. Answers the id of what was stopped, none when nothing ran.
+    pub async fn stop(&mut self, study_id: &str) -> anyhow::Result<Option<String>> {
+        let request = StopRequest { study_id: study_id.to_owned() };
+        let reply = tokio::time::timeout(ANSWER, self.client.stop(request)).await;
+        let reply = reply.with_context(|| silent(&self.url))?.map_err(|status| told(&self.url, &status))?.into_inner();
+        Ok(Some(reply.study_id).filter(|id| !id.is_empty()))
+    }
+
+    /// Has a job done. Dropping the stream does not stop it.
+    pub async fn submit(&mut self, job: Job) -> anyhow::Result<Streaming<Progress>> {
+        let reply = self.client.submit(job).await;
+        Ok(reply.map_err(|status| told(&self.url, &status))?.into_inner())
+    }
+}
+
+fn silent(url: &str) -> String {
+    format!("the coordinator at {url} does not answer; look at its log")
+}
+
+/// What a failed call means to an operator.
+fn told(url: &str, status: &tonic::Status) -> anyhow::Error {
+    match status.code() {
+        tonic::Code::Unimplemented => anyhow::anyhow!(
+            "what answers at {url} is no vufleet coordinator of this version ({}); check the address, or upgrade both \
+             sides to one version",
+            status.message()
+        ),
+        tonic::Code::Unavailable => {
+            anyhow::anyhow!("the coordinator at {url} went away ({}); is it still running?", status.message())
+        }
+        _ if !status.message().is_empty() => anyhow::anyhow!("{}", status.message()),
+        code => anyhow::anyhow!("the coordinator at {url} refused: {}", code.description()),
+    }
+}

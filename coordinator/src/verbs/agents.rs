@@ -1,0 +1,103 @@
+//! `vufleet agents`: who is there.
+
+use std::collections::HashMap;
+
+use comfy_table::{Table, presets};
+use vufleet_proto::v1::{AgentState, Heartbeat};
+
+use crate::args::Agents;
+use crate::exit::Exit;
+use crate::operator::Operator;
+use crate::plaintext::{self, Plaintext};
+
+/// Lists.
+pub async fn run(args: Agents) -> anyhow::Result<Exit> {
+    let url = plaintext::url(&args.at.coordinator, Plaintext::from_flag(args.at.insecure))?;
+    let reply = Operator::dial(&url).await?.agents().await?;
+    if reply.agents.is_empty() {
+        println!("no agents at {url}; start one with: vufleet-agent --coordinator {url} --roles drive,observe");
+    } else {
+        println!("{}", table(&reply.agents));
+    }
+    Ok(Exit::Done)
+}
+
+/// One agent a line, by name.
+fn table(agents: &[AgentState]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["agent", "roles", "labels", "version", "cores", "clock offset", "load", "state"]);
+    let mut agents: Vec<_> = agents.iter().collect();
+    agents.sort_by_key(|agent| agent.hello.as_ref().map(|hello| hello.name.clone()));
+    for agent in agents {
+        let hello = agent.hello.clone().unwrap_or_default();
+        let heartbeat = agent.heartbeat.as_ref();
+        table.add_row([
+            hello.name,
+            hello.roles.join(","),
+            labels(&hello.labels),
+            hello.version,
+            hello.cores.to_string(),
+            heartbeat.map(offset).unwrap_or_default(),
+            heartbeat.map(load).unwrap_or_default(),
+            state(agent),
+        ]);
+    }
+    table
+}
+
+fn labels(labels: &HashMap<String, String>) -> String {
+    let mut pairs: Vec<_> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    pairs.sort();
+    pairs.join(",")
+}
+
+fn offset(heartbeat: &Heartbeat) -> String {
+    let ms = |ns: f64| ns / 1e6;
+    format!("{:+.2} ms, {:.2} either way", ms(heartbeat.offset_ns as f64), ms(heartbeat.uncertainty_ns as f64))
+}
+
+fn load(heartbeat: &Heartbeat) -> String {
+    if heartbeat.run == 0 {
+        return "idle".to_owned();
+    }
+    format!("run {}: {} sessions, {:.0} % CPU", heartbeat.run, heartbeat.sessions, heartbeat.process_cpu_percent)
+}
+
+fn state(agent: &AgentState) -> String {
+    if agent.connected { "connected".to_owned() } else { format!("silent for {} s", agent.silent_ms / 1_000) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use vufleet_proto::v1::Hello;
+
+    #[test]
+    fn agents_are_listed_by_name_with_what_they_said() {
+        let hello = |name: &str| Hello {
+            name: name.into(),
+            roles: vec!["drive".into(), "observe".into()],
+            labels: HashMap::from([("zone".into(), "a".into()), ("host".into(), "db".into())]),
+            version: "0.1.0".into(),
+            cores: 4,
+            ..Hello::default()
+        };
+        let heartbeat = Heartbeat {
+            offset_ns: -1_250_000,
+            uncertainty_ns: 80_000,
+            run: 7,
+            sessions: 16,
+            process_cpu_percent: 12.4,
+        };
+        let gone = AgentState { hello: Some(hello("b")), heartbeat: None, connected: false, silent_ms: 12_900 };
+        let here = AgentState { hello: Some(hello("a")), heartbeat: Some(heartbeat), connected: true, silent_ms: 1 };
+        let text = table(&[gone, here]).to_string();
+        let lines: Vec<_> = text.lines().collect();
+        for part in ["a ", "drive,observe", "host=db,zone=a", "0.1.0", "-1.25 ms, 0.08", "run 7: 16 sessions, 12 % CPU"]
+        {
+            assert!(lines[1].contains(part), "{part} in {text}");
+        }
+        assert!(lines[2].trim_start().starts_with("b ") && lines[2].contains("silent for 12 s"), "{text}");
+    }
+}

@@ -1,0 +1,184 @@
+//! `vufleet plan`: what a study would do, told from the file alone. Connects to nothing, reads no password.
+
+mod sql;
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use comfy_table::{Table, presets};
+use vufleet_scenarios::plan::{self, PlannedRun};
+use vufleet_scenarios::study::{Measure, Study, Target, TargetKind};
+
+use crate::args::Plan;
+use crate::exit::Exit;
+use crate::study_file;
+
+/// Prints the plan.
+pub fn run(args: &Plan) -> anyhow::Result<Exit> {
+    let checked = study_file::read(&args.study)?;
+    if let Some(note) = checked.seed_note() {
+        println!("{note}");
+    }
+    print!("{}", describe(&checked.study));
+    if args.sql {
+        print!("\n{}", sql::describe(&checked.study));
+    }
+    Ok(Exit::Done)
+}
+
+/// Everything but the statements.
+fn describe(study: &Study) -> String {
+    let runs = plan::expand(study);
+    let mut out = String::new();
+    heading(&mut out, study, &runs);
+    out.push_str(&order(study, &runs).trim_fmt());
+    out.push_str("\n\n");
+    touched(&mut out, study);
+    out
+}
+
+fn heading(out: &mut String, study: &Study, runs: &[PlannedRun]) {
+    let cells = study.variants.len() * study.profiles.len();
+    let schedule = &study.schedule;
+    let measure = match schedule.measure {
+        Measure::Duration(time) => format!("{} measured", spoken(time)),
+        Measure::Transactions(1) => "1 transaction a session measured".to_owned(),
+        Measure::Transactions(count) => format!("{count} transactions a session measured"),
+    };
+    let time = plan::duration(study);
+    let length = match time.total {
+        Some(total) => format!("about {}", spoken(total)),
+        None => format!("{} and the time of the transactions", spoken(time.at_least)),
+    };
+    say(
+        out,
+        format_args!(
+            "study {}, seed {}: {} in {}, {length}",
+            study.name,
+            study.seed,
+            count(runs.len(), "run"),
+            count(cells, "cell")
+        ),
+    );
+    say(
+        out,
+        format_args!("each run: {} ramp-up, {measure}, {} settle", spoken(schedule.ramp_up), spoken(schedule.settle)),
+    );
+    say(out, format_args!("target: {}\n", place(&study.target)));
+}
+
+/// The runs, one a line.
+fn order(study: &Study, runs: &[PlannedRun]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(["run", "block", "variant", "profile", "VUs", "sessions", "pacing", "workload"]);
+    for run in runs {
+        let profile = study.profile(&run.profile).expect("a plan names profiles of its study");
+        table.add_row([
+            run.number.to_string(),
+            run.repetition.to_string(),
+            run.variant.clone(),
+            run.profile.clone(),
+            profile.vus.to_string(),
+            profile.sessions().to_string(),
+            profile.pacing.to_string(),
+            sql::workload_name(&profile.workload),
+        ]);
+    }
+    table
+}
+
+fn touched(out: &mut String, study: &Study) {
+    let most = study.profiles.iter().map(|profile| profile.sessions()).max().unwrap_or_default();
+    say(out, format_args!("touches:"));
+    say(
+        out,
+        format_args!(
+            "  {}: up to {}, and two for control and counters",
+            place(&study.target),
+            count(most as usize, "session")
+        ),
+    );
+    let schema = study.workload.schema();
+    let changes = study.profiles.iter().any(|profile| sql::writes(&study.target, &profile.workload));
+    let does = if changes { "reads and writes" } else { "reads" };
+    say(out, format_args!("  {does} {}; {} rows after a build", tables(&schema.tables()), schema.rows()));
+    if study.profiles.iter().any(|profile| !profile.setup.is_empty()) {
+        say(out, format_args!("  runs the profiles' setup statements before their runs"));
+    }
+    say(out, format_args!("`schema build` makes these tables; `run` neither makes nor drops any"));
+}
+
+/// Where the database is.
+fn place(target: &Target) -> String {
+    let database = target.database.as_ref().map_or(String::new(), |name| format!(", database {name}"));
+    let user = target.user.as_ref().map_or(String::new(), |name| format!(", as {name}"));
+    match (target.kind, &target.socket, &target.host, &target.path) {
+        (TargetKind::Simulated, ..) => "simulated, no database".to_owned(),
+        (TargetKind::Sqlite, _, _, path) => {
+            let path = path.as_ref().map_or(String::new(), |path| format!(" {}", path.display()));
+            format!("sqlite file{path}")
+        }
+        (kind, Some(socket), ..) => format!("{} at socket {}{database}{user}", kind.name(), socket.display()),
+        (kind, None, host, _) => {
+            let host = host.as_deref().unwrap_or("localhost");
+            format!("{} at {host}:{}{database}{user}", kind.name(), target.port)
+        }
+    }
+}
+
+/// Names of tables; long rows of them by their ends.
+fn tables(names: &[String]) -> String {
+    match names {
+        [first, _, .., last] => format!("{} tables, {first} to {last}", names.len()),
+        few => few.join(", "),
+    }
+}
+
+fn count(number: usize, thing: &str) -> String {
+    if number == 1 { format!("1 {thing}") } else { format!("{number} {thing}s") }
+}
+
+/// A time as people say it, to the second where it is longer than one.
+fn spoken(time: Duration) -> String {
+    if time < Duration::from_secs(1) {
+        return format!("{} ms", time.as_millis());
+    }
+    let total = time.as_secs_f64().round() as u64;
+    let parts = [(total / 3_600, "h"), (total / 60 % 60, "min"), (total % 60, "s")];
+    let parts: Vec<_> =
+        parts.iter().filter(|(number, _)| *number > 0).map(|(number, unit)| format!("{number} {unit}")).collect();
+    parts.join(" ")
+}
+
+fn say(out: &mut String, line: std::fmt::Arguments<'_>) {
+    writeln!(out, "{line}").expect("writing to a string does not fail");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_spoken_in_whole_units() {
+        for (ms, text) in [
+            (0, "0 ms"),
+            (250, "250 ms"),
+            (1_000, "1 s"),
+            (70_000, "1 min 10 s"),
+            (9_000_000, "2 h 30 min"),
+            (3_600_400, "1 h"),
+        ] {
+            assert_eq!(spoken(Duration::from_millis(ms)), text);
+        }
+    }
+
+    #[test]
+    fn many_tables_are_named_by_their_ends() {
+        let names = |count: u32| (1..=count).map(|n| format!("sbtest{n}")).collect::<Vec<_>>();
+        assert_eq!(tables(&names(1)), "sbtest1");
+        assert_eq!(tables(&names(3)), "3 tables, sbtest1 to sbtest3");
+        assert_eq!(tables(&names(2)), "sbtest1, sbtest2");
+        assert_eq!(tables(&names(250)), "250 tables, sbtest1 to sbtest250");
+    }
+}

@@ -1,0 +1,88 @@
+//! The statements of a study, as a server would see them: placeholders where virtual users put what they draw.
+
+use vufleet_scenarios::oltp::Oltp;
+use vufleet_scenarios::session::Dialect;
+use vufleet_scenarios::sql::Statement;
+use vufleet_scenarios::study::{Profile, Study, Target, TargetKind, Workload};
+use vufleet_scenarios::workload::Workload as _;
+
+/// All statements, grouped by when they are sent.
+pub fn describe(study: &Study) -> String {
+    let Some(dialect) = dialect(&study.target) else {
+        return "-- simulated: no statement reaches a database\n".to_owned();
+    };
+    let mut out = String::new();
+    for require in &study.require {
+        let title = format!("required before each run, must return {}", require.equals);
+        section(&mut out, &title, std::slice::from_ref(&require.sql));
+    }
+    schema(&mut out, &study.workload, dialect);
+    let mut seen: Vec<&Workload> = Vec::new();
+    for profile in &study.profiles {
+        section(&mut out, &format!("setup of profile {}", profile.id), &profile.setup);
+        if !seen.contains(&&profile.workload) {
+            seen.push(&profile.workload);
+            load(&mut out, profile, dialect);
+        }
+    }
+    out
+}
+
+/// What virtual users send.
+fn load(out: &mut String, profile: &Profile, dialect: Dialect) {
+    let statements = statements(&profile.workload, dialect);
+    let protocol = statements.first().map_or("", |statement| statement.protocol.name());
+    let texts: Vec<_> = statements.into_iter().map(|statement| statement.sql).collect();
+    let name = workload_name(&profile.workload);
+    section(out, &format!("{name}, in the transactions of profile {} ({protocol})", profile.id), &texts);
+}
+
+/// What the verbs of `schema` send.
+fn schema(out: &mut String, workload: &Workload, dialect: Dialect) {
+    let schema = workload.schema();
+    section(out, "schema build, before the rows", &schema.create(dialect));
+    section(out, "schema build, after the rows", &schema.finish(dialect));
+    section(out, "schema drop, and schema build --replace", &schema.drop(dialect));
+    let asked: Vec<_> = schema.expectations(dialect).into_iter().map(|expectation| expectation.sql).collect();
+    section(out, "schema verify", &asked);
+}
+
+/// Nothing under a title is not worth the title.
+fn section(out: &mut String, title: &str, statements: &[String]) {
+    if statements.is_empty() {
+        return;
+    }
+    out.push_str(&format!("-- {title}\n"));
+    for statement in statements {
+        out.push_str(statement);
+        out.push_str(";\n");
+    }
+    out.push('\n');
+}
+
+/// What a workload is called in a line.
+pub fn workload_name(workload: &Workload) -> String {
+    match workload {
+        Workload::Oltp(shape) => format!("{} {}", workload.kind(), shape.script.name()),
+    }
+}
+
+/// Whether virtual users change data.
+pub fn writes(target: &Target, workload: &Workload) -> bool {
+    dialect(target).is_some_and(|dialect| statements(workload, dialect).iter().any(|statement| statement.writes))
+}
+
+fn statements(workload: &Workload, dialect: Dialect) -> Vec<Statement> {
+    match workload {
+        Workload::Oltp(shape) => Oltp::statements(shape, dialect),
+    }
+}
+
+/// None for a target without a database.
+fn dialect(target: &Target) -> Option<Dialect> {
+    match target.kind {
+        TargetKind::Mysql => Some(Dialect::Mysql),
+        TargetKind::Sqlite => Some(Dialect::Sqlite),
+        TargetKind::Simulated => None,
+    }
+}
