@@ -209,6 +209,14 @@ impl Report {
         self.profiles.iter().find(|profile| profile.id == id)
     }
 
+    /// A cell as people call it: the variant goes without saying where there is one.
+    pub fn cell_name(&self, cell: &Cell) -> String {
+        match self.variants.len() {
+            0 | 1 => cell.profile.clone(),
+            _ => format!("{} {}", cell.profile, cell.variant),
+        }
+    }
+
     /// Whether the window is a number of transactions, and the metric therefore the service time.
     pub fn by_transactions(&self) -> bool {
         matches!(self.measure, MeasureFacts::Transactions(_))
