@@ -1,4 +1,4 @@
-//! The forms of a report: every file and the terminal's table, told and withheld.
+//! The forms of a report: every file and the terminal's table.
 
 mod synthetic;
 
@@ -6,73 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use serde_json::Value;
-use synthetic::{AGENTS, LOAD_S, Lab, MS, RAMP_UP_S, S, STUDY, T0, Tape, WINDOW_S, histogram, near};
-use vufleet::analysis::{Options, Report, report};
-use vufleet::ledger::RunEnd;
+use synthetic::audit::{all_files, lab, told};
+use synthetic::{AGENTS, LOAD_S, Lab, RAMP_UP_S, Tape, WINDOW_S, near};
 use vufleet::render::{FILE_NAMES, files, text};
-
-/// Two profiles, two variants, three blocks, and one invalid run that was repeated. Everything that the database does
-/// is `scale` times as much.
-fn lab(scale: u64, relative_only: bool) -> Lab {
-    let study = format!(
-        "{}\n[[variants]]\nname = \"baseline\"\n[[variants]]\nname = \"audit\"\n[report]\nrelative_only = {relative_only}\n",
-        STUDY.replace("vus = 16", "vus = [4, 16]")
-    );
-    let mut lab = Lab::of(&study);
-    for (profile, vus, tps) in [("4vu", 4, 40), ("16vu", 16, 100)] {
-        for block in 1..=3 {
-            for (variant, share) in [("baseline", 100), ("audit", 92)] {
-                let rate = scale * (tps * (share + u64::from(block)) / 100);
-                let mut tape = scaled(Tape::with_rate(block, rate), scale);
-                (tape.variant, tape.profile) = (variant.to_owned(), profile.to_owned());
-                tape.facts().sessions = vus;
-                tape.facts().vus = vus;
-                tape.intervals().for_each(|(_, interval)| interval.sessions = vus / 2);
-                if (profile, block, variant) == ("16vu", 2, "audit") {
-                    let mut broken = tape.clone();
-                    broken.end = Some((T0 + 9 * S, RunEnd::Stopped));
-                    lab.record(broken);
-                    tape.attempt = 2;
-                }
-                lab.record(tape);
-            }
-        }
-    }
-    lab.finish();
-    lab
-}
-
-fn scaled(mut tape: Tape, scale: u64) -> Tape {
-    for (_, interval) in tape.intervals() {
-        for kind in &mut interval.kinds {
-            let count = kind.ok;
-            let spread = || (1..=100).map(|i| i * 64_000 * scale);
-            kind.service = histogram(spread());
-            kind.response = histogram(spread().map(|ns| ns + MS * scale));
-            interval.not_started = scale;
-            interval.due = count + scale;
-        }
-    }
-    for sample in tape.hosts("observer") {
-        sample.disks[0].write_bytes *= scale;
-        sample.processes[1].rss_bytes *= scale;
-    }
-    tape
-}
-
-fn told(lab: &Lab, absolute: bool) -> Report {
-    report(&lab.ledger, "last", Options { absolute }).unwrap()
-}
-
-fn all_files(report: &Report) -> BTreeMap<String, String> {
-    let mut found: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    files(report, &mut |name, bytes| {
-        found.entry(name.to_owned()).or_default().extend(bytes);
-        Ok(())
-    })
-    .unwrap();
-    found.into_iter().map(|(name, bytes)| (name, String::from_utf8(bytes).unwrap())).collect()
-}
 
 #[test]
 fn every_file_is_written_in_order_and_in_pieces() {
@@ -281,60 +217,4 @@ fn the_table_fits_the_terminal() {
         assert!(text.contains("run 10 (16vu audit, repetition 2): invalid, left out:"), "{text}");
     }
     assert!(text(&report, 120).contains("QPS"));
-}
-
-/// Equal but for the rounding of logarithms.
-fn alike(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Object(one), Value::Object(other)) => {
-            one.keys().eq(other.keys()) && one.iter().all(|(key, value)| alike(value, &other[key]))
-        }
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| alike(one, other))
-        }
-        _ => match (one.as_f64(), other.as_f64()) {
-            (Some(one), Some(other)) => (one - other).abs() <= 1e-9 * one.abs().max(1.0),
-            _ => one == other,
-        },
-    }
-}
-
-/// Two labs that differ in nothing but how much their databases do are told in the same words.
-#[test]
-fn what_is_withheld_leaves_no_trace_in_any_form() {
-    let (small, large) = (lab(1, true), lab(2, true));
-    let forms = |lab: &Lab, absolute: bool| {
-        let report = told(lab, absolute);
-        (text(&report, 120), all_files(&report))
-    };
-    let (small_text, small_files) = forms(&small, false);
-    let (large_text, large_files) = forms(&large, false);
-    assert_eq!(small_text, large_text);
-    for name in ["runs.csv", "samples.csv", "histograms.hgrm"] {
-        assert_eq!(small_files[name], large_files[name], "{name}");
-    }
-    let json = |files: &BTreeMap<String, String>| serde_json::from_str::<Value>(&files["results.json"]).unwrap();
-    assert!(alike(&json(&small_files), &json(&large_files)), "{}", small_files["results.json"]);
-    assert_ne!(forms(&small, true), forms(&large, true), "the labs do differ");
-    let results: Value = serde_json::from_str(&small_files["results.json"]).unwrap();
-    assert_eq!(results["cells"][1]["change"]["tps"]["conclusion"], "lower");
-    for run in results["runs"].as_array().unwrap() {
-        let keys: BTreeSet<&str> = run["metrics"].as_object().unwrap().keys().map(String::as_str).collect();
-        let cpu = ["db_host_cpu_percent", "db_process_cpu_percent", "driver_host_cpu_percent"];
-        assert!(keys.iter().all(|key| cpu.contains(key)), "{keys:?}");
-    }
-}
-
-#[test]
-fn withheld_figures_are_lifted_only_when_asked_for() {
-    let lab = lab(1, true);
-    let withheld = told(&lab, false);
-    assert!(withheld.withheld && withheld.relative_only);
-    assert!(text(&withheld, 120).contains("--absolute shows them"));
-    let lifted = told(&lab, true);
-    assert!(!lifted.withheld && lifted.relative_only);
-    let files = all_files(&lifted);
-    let results: Value = serde_json::from_str(&files["results.json"]).unwrap();
-    assert!(results["cells"][0]["metrics"]["tps"]["mean"].is_number());
-    assert_eq!(results["relative_only"], true);
 }
