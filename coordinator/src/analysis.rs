@@ -1,1 +1,290 @@
-//! placeholder
+//! From a ledger to a report: pure functions, no clock, no socket, no formatting.
+//!
+//! [`fold`] reduces the events of one run, [`statistics`] says what several runs are worth, [`report`] puts a study
+//! together. The forms that reports take are in [`crate::render`].
+
+mod change;
+mod drift;
+pub mod fold;
+pub mod host;
+mod judge;
+pub mod latency;
+mod measure;
+mod metric;
+mod outage;
+mod run;
+pub mod sample;
+pub mod statistics;
+pub mod verdict;
+pub mod window;
+mod withhold;
+pub mod witness;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+pub use change::{Change, Conclusion};
+pub use metric::{Metric, Metrics};
+pub use run::{HostReport, KindLatencies, KindReport, RunReport, WholeRun};
+
+use crate::ledger::{Ledger, LedgerError, MeasureFacts, Outline, Pace, RunRecord, StudyRecord, StudyState};
+use fold::Fold;
+use statistics::Summary;
+use verdict::Verdict;
+
+/// What the reader asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Tell absolute figures even of a study that withholds them.
+    pub absolute: bool,
+}
+
+/// Everything that is told of a study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// What the user calls it.
+    pub study: String,
+    /// Its id in the ledger.
+    pub study_id: String,
+    /// Where it is in its life.
+    pub state: StudyState,
+    /// Version of the coordinator that made it.
+    pub vufleet: String,
+    /// Where every random stream started.
+    pub seed: u64,
+    /// Whether the study asks to withhold absolute figures.
+    pub relative_only: bool,
+    /// Whether they are withheld here.
+    pub withheld: bool,
+    /// Variant that changes are counted from.
+    pub baseline: String,
+    /// Of the intervals.
+    pub confidence: f64,
+    /// The measured window as the study asks for it.
+    pub measure: MeasureFacts,
+    /// Runs wanted of each cell.
+    pub repetitions: u32,
+    /// The finest window that this report rests on.
+    pub interval_s: Option<f64>,
+    /// In the order of the study.
+    pub variants: Vec<String>,
+    /// Options of the workload on which all profiles agree.
+    pub workload: BTreeMap<String, Value>,
+    /// The database.
+    pub target: TargetReport,
+    /// Load levels, in the order of the study.
+    pub profiles: Vec<ProfileReport>,
+    /// Variants of profiles, in the order of the study.
+    pub cells: Vec<Cell>,
+    /// Every run that ended, invalid ones included, in the order they were made.
+    pub runs: Vec<RunReport>,
+}
+
+/// The database as the runs found it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TargetReport {
+    /// Kind, as in studies.
+    pub kind: String,
+    /// As the server tells it.
+    pub version: Option<String>,
+    /// How it was reached.
+    pub connection: Option<String>,
+    /// Load and database shared a machine.
+    pub shared_host: bool,
+}
+
+/// A load level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProfileReport {
+    /// Its id.
+    pub id: String,
+    /// Virtual users of the whole fleet.
+    pub vus: u32,
+    /// Sessions of each.
+    pub sessions_per_vu: u32,
+    /// When the next transaction starts, for people.
+    pub pacing: String,
+    /// The same, for decisions.
+    pub pace: Pace,
+    /// Options of the workload that other profiles have otherwise.
+    pub workload: BTreeMap<String, Value>,
+}
+
+/// The runs of one variant and profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Variant.
+    pub variant: String,
+    /// Profile id.
+    pub profile: String,
+    /// Runs that count.
+    pub n: usize,
+    /// Over the means of those runs.
+    pub metrics: Metrics<Summary>,
+    /// Against the baseline.
+    pub change: Metrics<Change>,
+    /// CPU of each database host, where there are several.
+    pub hosts: BTreeMap<String, Summary>,
+}
+
+/// Reports on a study (its id, a prefix of it, or `last`). Absolute figures that the study withholds are left out here,
+/// once, unless the options ask for them: no renderer ever sees them.
+pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, LedgerError> {
+    let study = ledger.study(study)?;
+    let mut runs = Vec::new();
+    let mut interval_ns = None;
+    for run in ledger.runs(&study.id)? {
+        if run.end.is_none() && study.state == StudyState::Running {
+            continue; // under way
+        }
+        interval_ns = interval_ns.or(run.facts.as_ref().map(|facts| facts.interval_ns));
+        if let Some(profile) = study.outline.profile(&run.planned.profile) {
+            let fold = Fold::new(&run, profile, study.outline.has_server_counters());
+            runs.push(fold_run(ledger, &run, fold)?);
+        }
+    }
+    supersede(&mut runs);
+    let report = Report::of(study, runs, interval_ns);
+    Ok(if report.relative_only && !options.absolute { report.withheld() } else { report })
+}
+
+fn fold_run(ledger: &Ledger, run: &RunRecord, mut fold: Fold<'_>) -> Result<RunReport, LedgerError> {
+    for fact in ledger.facts(run.id)? {
+        fold.fact(fact);
+    }
+    ledger.each_event(run.id, &mut |recorded| fold.event(&recorded))?;
+    Ok(fold.finish())
+}
+
+/// Of several attempts at one run, the last that may be believed counts.
+fn supersede(runs: &mut [RunReport]) {
+    let mut counting: BTreeMap<(String, String, u32), usize> = BTreeMap::new();
+    for index in 0..runs.len() {
+        let run = &runs[index];
+        if run.verdict() == Verdict::Invalid {
+            continue;
+        }
+        let place = (run.variant.clone(), run.profile.clone(), run.repetition);
+        if let Some(earlier) = counting.insert(place, index) {
+            runs[earlier].superseded = true;
+        }
+    }
+}
+
+impl Report {
+    fn of(study: StudyRecord, runs: Vec<RunReport>, interval_ns: Option<u64>) -> Report {
+        let outline = study.outline;
+        let workload = common_options(&outline);
+        let told = runs.iter().rev().find(|run| run.target_version.is_some()).or(runs.last());
+        Report {
+            study: study.name,
+            study_id: study.id.0,
+            state: study.state,
+            vufleet: study.facts.vufleet,
+            seed: outline.seed,
+            relative_only: study.relative_only,
+            withheld: false,
+            confidence: outline.confidence,
+            measure: outline.measure,
+            repetitions: outline.repetitions,
+            interval_s: interval_ns.map(|ns| ns as f64 / 1e9),
+            target: TargetReport {
+                kind: outline.target.clone(),
+                version: told.and_then(|run| run.target_version.clone()),
+                connection: told.and_then(|run| run.connection.clone()),
+                shared_host: runs.iter().any(|run| run.shared_host),
+            },
+            profiles: outline.profiles.iter().map(|profile| ProfileReport::of(profile, &workload)).collect(),
+            cells: cells(&outline, &runs),
+            baseline: outline.baseline,
+            variants: outline.variants,
+            workload,
+            runs,
+        }
+    }
+
+    /// The profile of that id.
+    pub fn profile(&self, id: &str) -> Option<&ProfileReport> {
+        self.profiles.iter().find(|profile| profile.id == id)
+    }
+
+    /// A cell as people call it: the variant goes without saying where there is one.
+    pub fn cell_name(&self, cell: &Cell) -> String {
+        match self.variants.len() {
+            0 | 1 => cell.profile.clone(),
+            _ => format!("{} {}", cell.profile, cell.variant),
+        }
+    }
+
+    /// Whether the window is a number of transactions, and the metric therefore the service time.
+    pub fn by_transactions(&self) -> bool {
+        matches!(self.measure, MeasureFacts::Transactions(_))
+    }
+}
+
+impl ProfileReport {
+    fn of(profile: &crate::ledger::ProfileOutline, common: &BTreeMap<String, Value>) -> ProfileReport {
+        let own = profile.workload.iter().filter(|(key, _)| !common.contains_key(*key));
+        ProfileReport {
+            id: profile.id.clone(),
+            vus: profile.vus,
+            sessions_per_vu: profile.sessions_per_vu,
+            pacing: profile.pacing.clone(),
+            pace: profile.pace,
+            workload: own.map(|(key, value)| (key.clone(), value.clone())).collect(),
+        }
+    }
+}
+
+fn common_options(outline: &Outline) -> BTreeMap<String, Value> {
+    let Some((first, others)) = outline.profiles.split_first() else { return BTreeMap::new() };
+    let everywhere = |key: &String, value: &Value| others.iter().all(|it| it.workload.get(key) == Some(value));
+    first.workload.iter().filter(|(key, value)| everywhere(key, value)).map(|(k, v)| (k.clone(), v.clone())).collect()
+}
+
+fn cells(outline: &Outline, runs: &[RunReport]) -> Vec<Cell> {
+    let mut counted: change::Counted<'_> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.verdict() != Verdict::Invalid && !run.superseded) {
+        counted.entry((&run.variant, &run.profile)).or_default().insert(run.repetition, run);
+    }
+    let nobody = BTreeMap::new();
+    let mut cells = Vec::new();
+    for profile in &outline.profiles {
+        for variant in &outline.variants {
+            let runs = counted.get(&(variant.as_str(), profile.id.as_str())).unwrap_or(&nobody);
+            cells.push(Cell::of(variant, &profile.id, runs.values().copied(), outline.confidence));
+        }
+    }
+    change::compare(&mut cells, &counted, &outline.baseline, outline.confidence);
+    cells
+}
+
+impl Cell {
+    fn of<'r>(
+        variant: &str,
+        profile: &str,
+        runs: impl Iterator<Item = &'r RunReport> + Clone,
+        confidence: f64,
+    ) -> Cell {
+        let mut metrics = Metrics::new();
+        for metric in Metric::ALL {
+            let values: Vec<f64> = runs.clone().filter_map(|run| run.metrics.get(*metric).copied()).collect();
+            metrics.put(*metric, Summary::of(&values, confidence));
+        }
+        let mut by_host: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for host in runs.clone().flat_map(|run| &run.hosts).filter(|host| !host.key.drives) {
+            by_host.entry(host.key.agent.clone()).or_default().extend(host.usage.cpu_percent);
+        }
+        let several = by_host.len() > 1;
+        let hosts = by_host.into_iter().filter(|_| several);
+        Cell {
+            variant: variant.to_owned(),
+            profile: profile.to_owned(),
+            n: runs.count(),
+            metrics,
+            change: Metrics::new(),
+            hosts: hosts.filter_map(|(host, values)| Some((host, Summary::of(&values, confidence)?))).collect(),
+        }
+    }
+}

@@ -1,1 +1,118 @@
-//! placeholder
+//! The ledger: an append-only record of everything that agents sent and that the coordinator knows by itself.
+//!
+//! One SQLite file (WAL) per data directory, one writer at a time, any number of readers. It keeps; it does not
+//! judge, thin out, or read clocks: every instant is passed in.
+
+mod error;
+mod events;
+mod facts;
+mod lock;
+mod outline;
+mod runs;
+mod schema;
+mod studies;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+pub use error::LedgerError;
+pub use events::Recorded;
+pub use facts::{DrivingAgent, Fact, MeasureFacts, RunEnd, RunFacts, StudyFacts};
+pub use outline::{Outline, Pace, ProfileOutline};
+pub use runs::{RunId, RunRecord};
+pub use studies::{StudyId, StudyRecord, StudyState};
+
+use error::Doing;
+use lock::WriterLock;
+
+/// Name of the ledger's file inside a data directory.
+pub const FILE_NAME: &str = "ledger.sqlite3";
+
+/// How long a reader waits for a writer's checkpoint before it gives up.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// An open ledger.
+#[derive(Debug)]
+pub struct Ledger {
+    path: PathBuf,
+    connection: Connection,
+    /// Held by the writer for as long as the ledger is open; the kernel releases it however the process ends.
+    _lock: Option<WriterLock>,
+}
+
+impl Ledger {
+    /// Opens the ledger of a data directory for writing, and makes both where they are missing.
+    ///
+    /// Studies that an earlier writer left running are marked interrupted: it cannot be alive.
+    pub fn open(dir: &Path) -> Result<Ledger, LedgerError> {
+        let path = dir.join(FILE_NAME);
+        std::fs::create_dir_all(dir).map_err(|source| LedgerError::io(dir, source))?;
+        let lock = WriterLock::take(dir)?;
+        let connection = Connection::open(&path).doing(&path, "open")?;
+        let mut ledger = Ledger { path, connection, _lock: Some(lock) };
+        ledger.prepare_to_write()?;
+        ledger.interrupt_leftovers()?;
+        Ok(ledger)
+    }
+
+    /// Opens an existing ledger for reading; somebody else may be writing meanwhile.
+    pub fn read_only(dir: &Path) -> Result<Ledger, LedgerError> {
+        let path = dir.join(FILE_NAME);
+        if !path.exists() {
+            return Err(LedgerError::Missing { path });
+        }
+        let connection = open_for_reading(&path)?;
+        schema::check_version(&connection, &path)?;
+        Ok(Ledger { path, connection, _lock: None })
+    }
+
+    /// Where the ledger is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn prepare_to_write(&mut self) -> Result<(), LedgerError> {
+        self.connection.busy_timeout(BUSY_TIMEOUT).doing(&self.path, "open")?;
+        schema::create(&mut self.connection, &self.path)
+    }
+
+    /// A ledger that is full once it has so many pages: what a full disk looks like.
+    #[cfg(test)]
+    fn open_with_pages(dir: &Path, max_pages: u32) -> Result<Ledger, LedgerError> {
+        let ledger = Ledger::open(dir)?;
+        ledger
+            .connection
+            .pragma_update_and_check(None, "max_page_count", max_pages, |_| Ok(()))
+            .doing(&ledger.path, "limit")?;
+        Ok(ledger)
+    }
+}
+
+/// A reader of a WAL database needs its shared-memory file and may have to make it. Where the directory forbids that
+/// and no writer left a log behind, the file cannot change under us and is read as it is.
+fn open_for_reading(path: &Path) -> Result<Connection, LedgerError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).doing(path, "open")?;
+    connection.busy_timeout(BUSY_TIMEOUT).doing(path, "open")?;
+    let first = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
+    match first {
+        Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::CannotOpen) && !has_log(path) => {
+            let uri = format!("file:{}?immutable=1", percent_encoded(path));
+            Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI).doing(path, "open")
+        }
+        other => other.map(|()| connection).doing(path, "read"),
+    }
+}
+
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    Path::new(&log).exists()
+}
+
+/// The characters that end a path inside a URI, escaped.
+fn percent_encoded(path: &Path) -> String {
+    path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+}

@@ -1,0 +1,189 @@
+//! From the events of one run to its report: a pure function of what the ledger holds.
+//!
+//! Events come in any number, agent by agent; histograms are added up as they pass, everything else is kept in short.
+//! Nothing here reads a clock, and nothing is judged here ([`super::judge`] does).
+
+use std::collections::BTreeMap;
+
+use vufleet_proto::v1::event::Body;
+use vufleet_proto::v1::phase::Kind as PhaseKind;
+
+use super::host::HostPoint;
+use super::latency::Latency;
+use super::run::RunReport;
+use super::sample::{KindLatency, KindSample, Sample};
+use super::verdict::Reason;
+use super::window::Window;
+use super::witness::Reading;
+use crate::ledger::{Fact, ProfileOutline, Recorded, RunRecord};
+
+/// Role of a driving host in its samples.
+const DRIVE: &str = "drive";
+
+/// A run while its events pass.
+pub struct Fold<'a> {
+    pub(super) run: &'a RunRecord,
+    pub(super) profile: &'a ProfileOutline,
+    pub(super) has_server_counters: bool,
+    pub(super) window: Option<Window>,
+    pub(super) drivers: BTreeMap<String, Driver>,
+    pub(super) kinds: BTreeMap<String, KindTotal>,
+    pub(super) samples: Vec<Sample>,
+    pub(super) hosts: BTreeMap<HostKey, Vec<HostPoint>>,
+    pub(super) readings: Vec<Reading>,
+    pub(super) reading_error: Option<String>,
+    pub(super) facts: Vec<Fact>,
+    pub(super) found: Vec<Reason>,
+}
+
+/// Which host, and why it is sampled.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostKey {
+    /// Name of the agent on it.
+    pub agent: String,
+    /// Because it drives; else because it is the database's.
+    pub drives: bool,
+}
+
+/// What is known of a driving agent beside its samples.
+#[derive(Debug, Default)]
+pub(super) struct Driver {
+    /// Intervals taken so far, by start.
+    taken: BTreeMap<u64, u64>,
+    /// Sessions that it said were connected before the load started.
+    pub(super) connected: Option<u32>,
+}
+
+/// One transaction kind inside the window.
+#[derive(Debug, Clone, Default)]
+pub(super) struct KindTotal {
+    pub(super) counts: KindSample,
+    pub(super) service: Latency,
+    pub(super) response: Latency,
+}
+
+impl<'a> Fold<'a> {
+    /// Starts with what the coordinator wrote down about the run.
+    pub fn new(run: &'a RunRecord, profile: &'a ProfileOutline, has_server_counters: bool) -> Fold<'a> {
+        Fold {
+            run,
+            profile,
+            has_server_counters,
+            window: run.facts.as_ref().and_then(Window::of),
+            drivers: BTreeMap::new(),
+            kinds: BTreeMap::new(),
+            samples: Vec::new(),
+            hosts: BTreeMap::new(),
+            readings: Vec::new(),
+            reading_error: None,
+            facts: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Takes what the coordinator saw.
+    pub fn fact(&mut self, fact: Fact) {
+        self.facts.push(fact);
+    }
+
+    /// Takes what an agent sent.
+    pub fn event(&mut self, recorded: &Recorded) {
+        let agent = recorded.agent.as_str();
+        match &recorded.event.body {
+            Some(Body::Interval(interval)) => match Sample::of(agent, interval) {
+                Ok((sample, latencies)) => self.sample(sample, &latencies),
+                Err(_) => self.find_once(Reason::Unreadable { agent: agent.to_owned() }),
+            },
+            Some(Body::Host(sample)) => {
+                let key = HostKey { agent: agent.to_owned(), drives: sample.role == DRIVE };
+                self.hosts.entry(key).or_default().push(HostPoint::of(sample));
+            }
+            Some(Body::Counters(counters)) => match Reading::of(counters) {
+                Ok(reading) => self.readings.push(reading),
+                Err(error) => self.reading_error = Some(error),
+            },
+            Some(Body::Phase(phase)) => self.phase(agent, phase.kind(), phase.sessions, &phase.message),
+            _ => {}
+        }
+    }
+
+    fn phase(&mut self, agent: &str, kind: PhaseKind, sessions: u32, message: &str) {
+        let agent = agent.to_owned();
+        match kind {
+            PhaseKind::Connected => self.drivers.entry(agent).or_default().connected = Some(sessions),
+            PhaseKind::Failed => self.find_once(Reason::AgentFailed { agent, message: message.to_owned() }),
+            PhaseKind::LeaseLost => {
+                let message = "it heard nothing from the coordinator and stopped its load".to_owned();
+                self.find_once(Reason::AgentFailed { agent, message });
+            }
+            _ => {}
+        }
+    }
+
+    fn find_once(&mut self, reason: Reason) {
+        if !self.found.contains(&reason) {
+            self.found.push(reason);
+        }
+    }
+
+    fn sample(&mut self, sample: Sample, latencies: &[KindLatency]) {
+        if !self.drivers.entry(sample.agent.clone()).or_default().take(sample.start_ns, sample.end_ns) {
+            return;
+        }
+        if self.window.is_some_and(|window| window.holds(sample.start_ns, sample.end_ns)) {
+            for (kind, latency) in sample.kinds.iter().zip(latencies) {
+                self.kinds.entry(kind.kind.clone()).or_default().add(kind, latency);
+            }
+        }
+        self.samples.push(sample);
+    }
+
+    /// Ends the fold.
+    pub fn finish(mut self) -> RunReport {
+        self.samples.sort_by(|a, b| (a.start_ns, &a.agent).cmp(&(b.start_ns, &b.agent)));
+        self.readings.sort_by_key(Reading::at_ns);
+        for points in self.hosts.values_mut() {
+            points.sort_by_key(|point| point.at_ns);
+        }
+        // A window of transactions ends with the last of them.
+        let active = self.samples.iter().filter(|sample| sample.work().ended() > 0.0);
+        let last_active_ns = active.map(|sample| sample.end_ns).max();
+        if let Some(window) = &mut self.window {
+            window.end_ns = window.end_ns.or(last_active_ns).or(Some(window.start_ns));
+        }
+        RunReport::of(self)
+    }
+}
+
+impl Driver {
+    /// Takes an interval unless more than half of it was taken already: time counts once.
+    fn take(&mut self, start_ns: u64, end_ns: u64) -> bool {
+        let length = end_ns.saturating_sub(start_ns);
+        let before = self.taken.range(..=start_ns).next_back().map_or(0, |(_, end)| end.saturating_sub(start_ns));
+        let after = self.taken.range(start_ns..).next().map_or(0, |(start, _)| end_ns.saturating_sub(*start));
+        let fits = length > 0 && before.max(after) <= length / 2;
+        if fits {
+            self.taken.insert(start_ns, end_ns);
+        }
+        fits
+    }
+}
+
+impl KindTotal {
+    fn add(&mut self, kind: &KindSample, latency: &KindLatency) {
+        let sum = &mut self.counts;
+        sum.ok += kind.ok;
+        sum.rollback += kind.rollback;
+        sum.unknown += kind.unknown;
+        sum.failed += kind.failed;
+        sum.retries += kind.retries;
+        sum.statements += kind.statements;
+        sum.fault_rollbacks += kind.fault_rollbacks;
+        sum.queued_ns += kind.queued_ns;
+        for (total, count) in sum.faults.iter_mut().zip(kind.faults) {
+            *total += count;
+        }
+        self.service.add(&latency.service);
+        self.response.add(&latency.response);
+    }
+}

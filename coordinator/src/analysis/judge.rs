@@ -1,0 +1,164 @@
+//! Looks for everything that speaks against a run.
+
+use std::collections::BTreeMap;
+
+use super::fold::Fold;
+use super::measure::Measured;
+use super::outage::outage;
+use super::verdict::{Reason, Verdict};
+use super::window::Window;
+use super::witness::{Agreement, Witness};
+use crate::ledger::{Fact, RunEnd, RunFacts};
+
+/// Share of the samples that may be missing.
+const MISSING: f64 = 0.05;
+/// Driving hosts busier than this may be what is being measured.
+const BUSY_PERCENT: f64 = 90.0;
+/// Faults per hundred transactions.
+const ERRORS_PERCENT: f64 = 1.0;
+/// The clocks' uncertainty may be this at most, and this share of the window.
+const CLOCK_NS: f64 = 50e6;
+const CLOCK_SHARE: f64 = 0.005;
+
+/// Everything found against a run, the worst first.
+pub(super) fn reasons(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
+    let mut reasons = endings(fold, measured);
+    reasons.extend(fold.found.iter().cloned());
+    reasons.extend(fold.facts.iter().filter_map(|fact| from_fact(fact, measured)));
+    if let (Some(measured), Some(facts)) = (measured, &fold.run.facts) {
+        inside_the_window(fold, measured, facts, &mut reasons);
+    }
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.verdict()));
+    reasons
+}
+
+fn endings(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
+    let before_the_end = |at_ns: u64| measured.is_none_or(|it| it.by_transactions || at_ns < it.end_ns);
+    let ending = match &fold.run.end {
+        None => Some(Reason::Unfinished),
+        Some((_, RunEnd::Failed(why))) => Some(Reason::Failed(why.clone())),
+        Some((at_ns, RunEnd::Stopped)) => before_the_end(*at_ns).then_some(Reason::Stopped),
+        Some((_, RunEnd::Finished)) => measured.is_none().then_some(Reason::NeverStarted),
+    };
+    ending.into_iter().collect()
+}
+
+fn from_fact(fact: &Fact, measured: Option<&Measured>) -> Option<Reason> {
+    match fact {
+        // Lost after the window, an agent took nothing with it: what it owed by then is counted elsewhere.
+        Fact::AgentLost { at_ns, .. } if measured.is_some_and(|it| !it.by_transactions && *at_ns > it.end_ns) => None,
+        Fact::AgentLost { agent, at_ns, reason } => {
+            let at_s = measured.map_or(0.0, |measured| measured.window.seconds(*at_ns));
+            Some(Reason::AgentLost { agent: agent.clone(), at_s, reason: reason.clone() })
+        }
+        Fact::WrongState { variant, found, .. } => {
+            Some(Reason::WrongState { variant: variant.clone(), found: found.clone() })
+        }
+        Fact::Note { .. } => None,
+    }
+}
+
+fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, reasons: &mut Vec<Reason>) {
+    let window = measured.window;
+    if fold.inside(window).next().is_none() {
+        reasons.push(Reason::NoInterval);
+        return;
+    }
+    let connected = connected_at(fold, window);
+    if connected < facts.sessions {
+        reasons.push(Reason::TooFewSessions { connected, wanted: facts.sessions });
+    }
+    reasons.extend(outage(fold, measured, facts).map(Reason::Outage));
+    reasons.extend(measured.witness.iter().filter_map(disagreement));
+    missing_samples(fold, measured, facts, reasons);
+    if !facts.shared_host {
+        reasons.extend(measured.hosts.iter().filter(|host| host.key.drives).filter_map(|host| {
+            let cpu_percent = host.usage.cpu_percent.filter(|percent| *percent > BUSY_PERCENT)?;
+            Some(Reason::DriverBusy { agent: host.key.agent.clone(), cpu_percent })
+        }));
+    }
+    let percent = 100.0 * measured.work.faults / measured.work.ended().max(1.0);
+    if percent > ERRORS_PERCENT {
+        reasons.push(Reason::Errors { percent });
+    }
+    reasons.extend(clock_doubt(fold, measured));
+    reasons.extend(
+        measured.drift.filter(|drift| drift.is_real()).map(|drift| Reason::Unsteady { drift_percent: drift.percent }),
+    );
+    let sessions = ended_early(fold, window);
+    if sessions > 0 {
+        reasons.push(Reason::EndedEarly { sessions });
+    }
+    if measured.not_started > 0 {
+        reasons.push(Reason::NotStarted { counts: Some((measured.not_started, measured.due)) });
+    }
+}
+
+/// Sessions connected when the window began: each agent's last word before that.
+pub(super) fn connected_at(fold: &Fold<'_>, window: Window) -> u32 {
+    let sessions_of = |agent: &String| {
+        let mine = || fold.samples.iter().filter(|sample| sample.agent == *agent);
+        let before = mine().take_while(|sample| sample.end_ns <= window.start_ns + window.interval_ns / 2).last();
+        before
+            .map(|sample| sample.sessions)
+            .or_else(|| fold.drivers[agent].connected)
+            .or_else(|| mine().next().map(|sample| sample.sessions))
+            .unwrap_or(0)
+    };
+    fold.drivers.keys().map(sessions_of).sum()
+}
+
+fn disagreement(witness: &Witness) -> Option<Reason> {
+    let verdict = match witness.agreement() {
+        Agreement::Agree => return None,
+        Agreement::Disagree => Verdict::Degraded,
+        Agreement::Apart => Verdict::Invalid,
+    };
+    Some(Reason::Witness {
+        metric: witness.metric,
+        difference_percent: witness.difference_percent,
+        counts: Some((witness.client_count, witness.database_count)),
+        source: witness.source,
+        verdict,
+    })
+}
+
+fn missing_samples(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, reasons: &mut Vec<Reason>) {
+    let window = measured.window;
+    let enough = |got: u64, expected: u64| got as f64 >= (1.0 - MISSING) * expected as f64;
+    for agent in &facts.driving {
+        let mine = || fold.inside(window).filter(|sample| sample.agent == agent.name);
+        // An agent whose sessions have all done their transactions is silent for a good reason.
+        let until_ns = if measured.by_transactions { mine().last().map_or(0, |it| it.end_ns) } else { measured.end_ns };
+        let (got, expected) = (mine().count() as u64, window.expected(until_ns));
+        if !enough(got, expected) {
+            reasons.push(Reason::SamplesMissing { agent: agent.name.clone(), what: "intervals", got, expected });
+        }
+    }
+    let half = window.interval_ns / 2;
+    for agent in &facts.observing {
+        let points = fold.hosts.iter().filter(|(key, _)| key.agent == *agent && !key.drives).flat_map(|(_, it)| it);
+        let inside = |at_ns: u64| at_ns + half >= window.start_ns && at_ns <= measured.end_ns + half;
+        let got = points.filter(|point| inside(point.at_ns)).count() as u64;
+        let expected = window.expected(measured.end_ns);
+        if !enough(got, expected) {
+            reasons.push(Reason::SamplesMissing { agent: agent.clone(), what: "host samples", got, expected });
+        }
+    }
+}
+
+fn clock_doubt(fold: &Fold<'_>, measured: &Measured) -> Option<Reason> {
+    let worst_ns = fold.inside(measured.window).map(|sample| sample.uncertainty_ns).max()? as f64;
+    let length_ns = measured.end_ns.saturating_sub(measured.window.start_ns) as f64;
+    let bound_ns = CLOCK_NS.min(CLOCK_SHARE * length_ns);
+    (worst_ns > bound_ns).then_some(Reason::ClockUncertain { uncertainty_ms: worst_ns / 1e6, bound_ms: bound_ns / 1e6 })
+}
+
+fn ended_early(fold: &Fold<'_>, window: Window) -> u32 {
+    let mut by_agent: BTreeMap<&str, u32> = BTreeMap::new();
+    for sample in fold.inside(window) {
+        let most = by_agent.entry(sample.agent.as_str()).or_default();
+        *most = sample.ended.max(*most);
+    }
+    by_agent.into_values().sum()
+}

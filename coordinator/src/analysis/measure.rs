@@ -1,0 +1,211 @@
+//! What a run measured inside its window.
+
+use std::collections::BTreeMap;
+
+use super::drift::Drift;
+use super::fold::Fold;
+use super::host;
+use super::latency::Latency;
+use super::run::{HostReport, KindLatencies, KindReport, RunReport, WholeRun};
+use super::sample::{Sample, Work, work_between};
+use super::window::Window;
+use super::witness::{self, Comparison, Witness};
+use super::{Metric, Metrics, judge};
+use crate::ledger::MeasureFacts;
+
+/// What was measured inside the window, before it is judged.
+pub(super) struct Measured {
+    pub(super) window: Window,
+    pub(super) end_ns: u64,
+    pub(super) by_transactions: bool,
+    /// Work inside the window.
+    pub(super) work: Work,
+    pub(super) due: u64,
+    pub(super) not_started: u64,
+    pub(super) hosts: Vec<HostReport>,
+    pub(super) witness: Vec<Witness>,
+    pub(super) drift: Option<Drift>,
+}
+
+impl Fold<'_> {
+    /// Samples inside the window.
+    pub(super) fn inside(&self, window: Window) -> impl Iterator<Item = &Sample> {
+        self.samples.iter().filter(move |sample| window.holds(sample.start_ns, sample.end_ns))
+    }
+
+    pub(super) fn measured(&self, window: Window) -> Measured {
+        let end_ns = window.end_ns.unwrap_or(window.start_ns);
+        let facts = self.run.facts.as_ref();
+        let by_transactions = facts.is_some_and(|facts| matches!(facts.measure, MeasureFacts::Transactions(_)));
+        let mut work = Work::default();
+        let (mut due, mut not_started) = (0, 0);
+        for sample in self.inside(window) {
+            work.add(&sample.work(), 1.0);
+            due += sample.due;
+            not_started += sample.not_started;
+        }
+        let hosts = self.hosts_over(window.start_ns, end_ns, window.interval_ns);
+        let witness = self.witnesses(window, end_ns);
+        let drift = (!by_transactions).then(|| Drift::of(self, window)).flatten();
+        Measured { window, end_ns, by_transactions, work, due, not_started, hosts, witness, drift }
+    }
+
+    /// Fills in everything that was measured inside the window.
+    pub(super) fn tell(&self, measured: &Measured, report: &mut RunReport) {
+        let window = measured.window;
+        report.sessions = judge::connected_at(self, window);
+        report.metrics = self.metrics(measured);
+        report.measured_s = self.longest_cover(measured).map(|ns| ns as f64 / 1e9);
+        report.transactions = self.kinds.iter().map(|(kind, total)| (kind.clone(), KindReport::of(total))).collect();
+        report.latencies = self.kinds.iter().map(|(kind, total)| KindLatencies::of(kind, total)).collect();
+        report.witness = measured.witness.clone();
+        report.witness_missing = self.witness_missing(measured);
+        report.not_started = (measured.due > 0).then_some(measured.not_started);
+        report.reconnects = Some(self.inside(window).map(|sample| sample.reconnects).sum());
+        report.drift_percent = measured.drift.map(|drift| drift.percent);
+        report.hosts = measured.hosts.clone();
+    }
+
+    /// Rates divide by the time that each agent's intervals cover, and then add up over the agents.
+    fn metrics(&self, measured: &Measured) -> Metrics {
+        let mut by_agent: BTreeMap<&str, (Work, u64)> = BTreeMap::new();
+        for sample in self.inside(measured.window) {
+            let (work, covered_ns) = by_agent.entry(sample.agent.as_str()).or_default();
+            work.add(&sample.work(), 1.0);
+            *covered_ns += sample.length_ns();
+        }
+        let mut metrics = Metrics::new();
+        if by_agent.is_empty() {
+            return metrics;
+        }
+        let whole_ns = measured.end_ns.saturating_sub(measured.window.start_ns);
+        let rate = |count: fn(&Work) -> f64| -> f64 {
+            let seconds = |covered: u64| if measured.by_transactions { whole_ns } else { covered } as f64 / 1e9;
+            by_agent.values().map(|(work, covered)| count(work) / seconds(*covered)).sum()
+        };
+        metrics.put(Metric::Tps, rate(Work::transactions));
+        metrics.put(Metric::Qps, rate(|work| work.statements));
+        metrics.put(Metric::ErrorsPerS, rate(|work| work.faults));
+        self.put_latencies(&mut metrics);
+        self.put_hosts(measured, &mut metrics);
+        metrics
+    }
+
+    fn put_latencies(&self, metrics: &mut Metrics) {
+        let (mut service, mut response) = (Latency::default(), Latency::default());
+        for total in self.kinds.values() {
+            service.add(&total.service);
+            response.add(&total.response);
+        }
+        metrics.put(Metric::P50Ms, response.quantile_ms(0.50));
+        metrics.put(Metric::P95Ms, response.quantile_ms(0.95));
+        metrics.put(Metric::P99Ms, response.quantile_ms(0.99));
+        metrics.put(Metric::MeanMs, response.mean_ms());
+        metrics.put(Metric::ServiceP50Ms, service.quantile_ms(0.50));
+        metrics.put(Metric::ServiceP95Ms, service.quantile_ms(0.95));
+        metrics.put(Metric::ServiceP99Ms, service.quantile_ms(0.99));
+        metrics.put(Metric::ServiceMeanMs, service.mean_ms());
+    }
+
+    fn put_hosts(&self, measured: &Measured, metrics: &mut Metrics) {
+        let driving = measured.hosts.iter().filter(|host| host.key.drives);
+        metrics.put(Metric::DriverHostCpuPercent, driving.filter_map(|host| host.usage.cpu_percent).reduce(f64::max));
+        let Some(host) = self.database_host(&measured.hosts) else { return };
+        let usage = &host.usage;
+        metrics.put(Metric::DbHostCpuPercent, usage.cpu_percent);
+        metrics.put(Metric::DbDiskReadBytesPerS, usage.disk_read_bytes_per_s);
+        metrics.put(Metric::DbDiskWriteBytesPerS, usage.disk_write_bytes_per_s);
+        metrics.put(Metric::DbNetRxBytesPerS, usage.net_rx_bytes_per_s);
+        metrics.put(Metric::DbNetTxBytesPerS, usage.net_tx_bytes_per_s);
+        if usage.is_database {
+            metrics.put(Metric::DbProcessCpuPercent, usage.process_cpu_percent);
+            let transactions = work_between(&self.samples, usage.from_ns, usage.to_ns).transactions();
+            let cpu_ms = usage.process_cpu_ms.filter(|_| transactions > 0.0);
+            metrics.put(Metric::CpuMsPerTxn, cpu_ms.map(|ms| ms / transactions));
+        }
+    }
+
+    /// The host that the database's figures are of: where its counters are read, else where its process was found.
+    fn database_host<'h>(&self, hosts: &'h [HostReport]) -> Option<&'h HostReport> {
+        let counters_agent = self.run.facts.as_ref().and_then(|facts| facts.counters_agent.as_deref());
+        let observed = || hosts.iter().filter(|host| !host.key.drives);
+        observed()
+            .find(|host| Some(host.key.agent.as_str()) == counters_agent)
+            .or_else(|| observed().find(|host| host.usage.is_database))
+            .or_else(|| observed().next())
+    }
+
+    fn longest_cover(&self, measured: &Measured) -> Option<u64> {
+        if measured.by_transactions {
+            return measured.end_ns.checked_sub(measured.window.start_ns).filter(|length| *length > 0);
+        }
+        let mut covered: BTreeMap<&str, u64> = BTreeMap::new();
+        for sample in self.inside(measured.window) {
+            *covered.entry(sample.agent.as_str()).or_default() += sample.length_ns();
+        }
+        covered.into_values().max()
+    }
+
+    fn hosts_over(&self, start_ns: u64, end_ns: u64, interval_ns: u64) -> Vec<HostReport> {
+        let slack = edge_slack(start_ns, end_ns, interval_ns);
+        let over = |points: &[_]| host::at_edges(points, start_ns, end_ns, slack).map(|(from, to)| from.until(to));
+        self.hosts
+            .iter()
+            .filter_map(|(key, points)| Some(HostReport { key: key.clone(), usage: over(points)? }))
+            .collect()
+    }
+
+    pub(super) fn host_series(&self) -> Vec<HostReport> {
+        let pairs = self.hosts.iter().flat_map(|(key, points)| points.windows(2).map(move |pair| (key, pair)));
+        pairs.map(|(key, pair)| HostReport { key: key.clone(), usage: pair[0].until(&pair[1]) }).collect()
+    }
+
+    fn witnesses(&self, window: Window, end_ns: u64) -> Vec<Witness> {
+        let slack = edge_slack(window.start_ns, end_ns, window.interval_ns);
+        let edges = witness::at_edges(&self.readings, window.start_ns, end_ns, slack);
+        let Some((first, last)) = edges.filter(|_| self.has_server_counters) else { return Vec::new() };
+        let clock_uncertainty_ns = self.inside(window).map(|sample| sample.uncertainty_ns).max().unwrap_or(0);
+        let sessions = self.profile.vus * self.profile.sessions_per_vu;
+        Comparison { profile: self.profile, first, last, samples: &self.samples, sessions, clock_uncertainty_ns }
+            .witnesses()
+    }
+
+    fn witness_missing(&self, measured: &Measured) -> Option<String> {
+        if !self.has_server_counters || !measured.witness.is_empty() {
+            return None;
+        }
+        let why = self.reading_error.clone();
+        Some(why.unwrap_or_else(|| "nobody read the database's counters at both edges of the window".to_owned()))
+    }
+
+    pub(super) fn whole_run(&self) -> BTreeMap<String, WholeRun> {
+        let mut whole: BTreeMap<String, WholeRun> = BTreeMap::new();
+        for kind in self.samples.iter().flat_map(|sample| &sample.kinds) {
+            let total = whole.entry(kind.kind.clone()).or_default();
+            total.client += kind.ok + kind.rollback;
+            total.unknown += kind.unknown;
+        }
+        if whole.len() == 1
+            && let Some(total) = whole.values_mut().next()
+        {
+            total.database = self.commits_of_whole_run();
+        }
+        whole
+    }
+
+    /// Commits that the database counted while the run lasted, where it was read before and after and never restarted.
+    fn commits_of_whole_run(&self) -> Option<u64> {
+        let (first, last) = (self.readings.first()?, self.readings.last()?);
+        let begun = self.samples.iter().map(|sample| sample.start_ns).min()?;
+        let ended = self.samples.iter().map(|sample| sample.end_ns).max()?;
+        let covers = first.at_ns() <= begun && last.at_ns() >= ended;
+        let steady = self.readings.windows(2).all(|pair| pair[0].uptime_s <= pair[1].uptime_s);
+        let usable = self.has_server_counters && self.profile.transactional && covers && steady;
+        usable.then(|| first.commits_until(last)).flatten()
+    }
+}
+
+/// How far a sample may lie from the edge that it stands for.
+fn edge_slack(start_ns: u64, end_ns: u64, interval_ns: u64) -> u64 {
+    (end_ns.saturating_sub(start_ns) / 20).max(2 * interval_ns)
+}

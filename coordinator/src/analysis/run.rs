@@ -1,0 +1,224 @@
+//! The report of one run: what is told of it, whatever the form.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use vufleet_scenarios::session::FaultKind;
+
+use super::Metrics;
+use super::fold::{Fold, HostKey, KindTotal};
+use super::host::HostUse;
+use super::judge;
+use super::sample::Sample;
+use super::verdict::{Reason, Verdict, verdict};
+use super::window::Window;
+use super::witness::Witness;
+
+/// One run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunReport {
+    /// Its number in the ledger.
+    pub run: u64,
+    /// Variant.
+    pub variant: String,
+    /// Profile id.
+    pub profile: String,
+    /// Repetition, counted from 1.
+    pub repetition: u32,
+    /// 1, or more when it repeats an invalid run.
+    pub attempt: u32,
+    /// A later attempt counts instead.
+    pub superseded: bool,
+    /// What was found against it, the worst first.
+    pub reasons: Vec<Reason>,
+    /// What was measured of its time; none when its load never started.
+    pub window: Option<Window>,
+    /// Time that was measured.
+    pub measured_s: Option<f64>,
+    /// Sessions that were connected when the window began.
+    pub sessions: u32,
+    /// What was measured.
+    pub metrics: Metrics,
+    /// By transaction kind.
+    pub transactions: BTreeMap<String, KindReport>,
+    /// The database's counts beside the clients'.
+    pub witness: Vec<Witness>,
+    /// Why there is no witness where there could be one.
+    pub witness_missing: Option<String>,
+    /// First connection to last disconnect, by transaction kind.
+    pub whole_run: BTreeMap<String, WholeRun>,
+    /// Open arrivals that nobody could take.
+    pub not_started: Option<u64>,
+    /// Connections opened again inside the window.
+    pub reconnects: Option<u64>,
+    /// Change of throughput from the first to the last third of the window.
+    pub drift_percent: Option<f64>,
+    /// Every host over the window.
+    pub hosts: Vec<HostReport>,
+    /// Every interval of the run.
+    pub samples: Vec<Sample>,
+    /// Every host between its samples.
+    pub host_series: Vec<HostReport>,
+    /// Latencies inside the window, by transaction kind.
+    pub latencies: Vec<KindLatencies>,
+    /// The server's version.
+    pub target_version: Option<String>,
+    /// How the target was reached.
+    pub connection: Option<String>,
+    /// Load and database shared a machine.
+    pub shared_host: bool,
+}
+
+/// One transaction kind of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct KindReport {
+    /// Ended as intended.
+    pub ok: u64,
+    /// Rolled back on purpose.
+    pub rollback: u64,
+    /// Lost in mid-commit: they may have happened or not.
+    pub unknown: u64,
+    /// Given up.
+    pub failed: u64,
+    /// Faults, retried or not.
+    pub errors: BTreeMap<&'static str, u64>,
+    /// Sent again.
+    pub retries: u64,
+    /// Statements sent.
+    pub statements: u64,
+    /// Time spent waiting inside the agents for the database.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queued_s: Option<f64>,
+    /// Percentiles of the response time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p50_ms: Option<f64>,
+    /// 95th.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p95_ms: Option<f64>,
+    /// 99th.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ms: Option<f64>,
+    /// 95th percentile of the service time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_p95_ms: Option<f64>,
+}
+
+/// Counts from first connection to last disconnect.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct WholeRun {
+    /// Ended as intended, as the virtual users counted.
+    pub client: u64,
+    /// May have happened or not.
+    pub unknown: u64,
+    /// What the database counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub database: Option<u64>,
+}
+
+/// What one host did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostReport {
+    /// Which host, and why it is sampled.
+    pub key: HostKey,
+    /// Between which instants, and what.
+    pub usage: HostUse,
+}
+
+/// Histograms of one transaction kind, in the V2 serialisation: a report may hold thousands of them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KindLatencies {
+    /// The kind.
+    pub kind: String,
+    /// From the due time.
+    pub response: Vec<u8>,
+    /// From the actual start.
+    pub service: Vec<u8>,
+}
+
+impl RunReport {
+    /// How far it may be believed.
+    pub fn verdict(&self) -> Verdict {
+        verdict(&self.reasons)
+    }
+
+    /// Whether an interval counts as lying inside the window.
+    pub fn in_window(&self, start_ns: u64, end_ns: u64) -> bool {
+        self.window.is_some_and(|window| window.holds(start_ns, end_ns))
+    }
+
+    /// When the load started; instants of the time series count from it.
+    pub fn load_start_ns(&self) -> Option<u64> {
+        self.window.map(|window| window.origin_ns)
+    }
+
+    pub(super) fn of(fold: Fold<'_>) -> RunReport {
+        let mut report = RunReport::bare(&fold);
+        let measured = fold.window.map(|window| fold.measured(window));
+        report.reasons = judge::reasons(&fold, measured.as_ref());
+        if let Some(measured) = measured {
+            fold.tell(&measured, &mut report);
+        }
+        report.whole_run = fold.whole_run();
+        report.host_series = fold.host_series();
+        report.samples = fold.samples;
+        report
+    }
+
+    fn bare(fold: &Fold<'_>) -> RunReport {
+        let facts = fold.run.facts.as_ref();
+        RunReport {
+            run: fold.run.id.0,
+            variant: fold.run.planned.variant.clone(),
+            profile: fold.run.planned.profile.clone(),
+            repetition: fold.run.planned.repetition,
+            attempt: fold.run.attempt,
+            superseded: false,
+            reasons: Vec::new(),
+            window: fold.window,
+            measured_s: None,
+            sessions: 0,
+            metrics: Metrics::new(),
+            transactions: BTreeMap::new(),
+            witness: Vec::new(),
+            witness_missing: None,
+            whole_run: BTreeMap::new(),
+            not_started: None,
+            reconnects: None,
+            drift_percent: None,
+            hosts: Vec::new(),
+            samples: Vec::new(),
+            host_series: Vec::new(),
+            latencies: Vec::new(),
+            target_version: facts.and_then(|facts| facts.target_version.clone()),
+            connection: facts.and_then(|facts| facts.connection.clone()),
+            shared_host: facts.is_some_and(|facts| facts.shared_host),
+        }
+    }
+}
+
+impl KindReport {
+    pub(super) fn of(total: &KindTotal) -> KindReport {
+        let counts = &total.counts;
+        let faults = FaultKind::ALL.into_iter().zip(counts.faults);
+        KindReport {
+            ok: counts.ok,
+            rollback: counts.rollback,
+            unknown: counts.unknown,
+            failed: counts.failed,
+            errors: faults.filter(|(_, count)| *count > 0).map(|(kind, count)| (kind.name(), count)).collect(),
+            retries: counts.retries,
+            statements: counts.statements,
+            queued_s: (counts.queued_ns > 0).then_some(counts.queued_ns as f64 / 1e9),
+            p50_ms: total.response.quantile_ms(0.50),
+            p95_ms: total.response.quantile_ms(0.95),
+            p99_ms: total.response.quantile_ms(0.99),
+            service_p95_ms: total.service.quantile_ms(0.95),
+        }
+    }
+}
+
+impl KindLatencies {
+    pub(super) fn of(kind: &str, total: &KindTotal) -> KindLatencies {
+        KindLatencies { kind: kind.to_owned(), response: total.response.to_bytes(), service: total.service.to_bytes() }
+    }
+}

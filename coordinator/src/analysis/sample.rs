@@ -1,0 +1,219 @@
+//! One agent's interval in short: what stays of it after its histograms were added up.
+
+use vufleet_proto::v1;
+use vufleet_scenarios::session::FaultKind;
+
+use super::latency::{Latency, Unreadable};
+
+/// Number of fault kinds.
+const FAULTS: usize = FaultKind::ALL.len();
+
+/// Counts by fault kind, in the order of [`FaultKind::ALL`].
+pub type FaultCounts = [u64; FAULTS];
+
+/// What the virtual users of one agent did in one interval.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// Name of the agent.
+    pub agent: String,
+    /// First instant.
+    pub start_ns: u64,
+    /// Last instant.
+    pub end_ns: u64,
+    /// Of both instants.
+    pub uncertainty_ns: u64,
+    /// Connected at the end.
+    pub sessions: u32,
+    /// Sessions that ended early, since the start.
+    pub ended: u32,
+    /// Connections opened again.
+    pub reconnects: u64,
+    /// Arrivals that became due.
+    pub due: u64,
+    /// Arrivals that nobody could take.
+    pub not_started: u64,
+    /// Statements outside any transaction.
+    pub statements_outside: u64,
+    /// Faults of opening connections.
+    pub connect_faults: FaultCounts,
+    /// By transaction kind.
+    pub kinds: Vec<KindSample>,
+}
+
+/// The same for one transaction kind.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct KindSample {
+    /// Name of the kind.
+    pub kind: String,
+    /// Ended as intended.
+    pub ok: u64,
+    /// Rolled back on purpose.
+    pub rollback: u64,
+    /// Lost in mid-commit.
+    pub unknown: u64,
+    /// Given up.
+    pub failed: u64,
+    /// Sent again.
+    pub retries: u64,
+    /// Statements sent.
+    pub statements: u64,
+    /// ROLLBACKs sent because of a fault.
+    pub fault_rollbacks: u64,
+    /// Waited for inside the agent.
+    pub queued_ns: u64,
+    /// Faults, retried or not.
+    pub faults: FaultCounts,
+    /// 95th percentile of the response time.
+    pub p95_ms: Option<f64>,
+    /// 95th percentile of the service time.
+    pub service_p95_ms: Option<f64>,
+}
+
+/// A kind's histograms of one interval.
+pub struct KindLatency {
+    /// From the actual start.
+    pub service: Latency,
+    /// From the due time.
+    pub response: Latency,
+}
+
+impl Sample {
+    /// Shortens an interval; the histograms of its kinds come beside it, in the same order.
+    pub fn of(agent: &str, interval: &v1::Interval) -> Result<(Sample, Vec<KindLatency>), Unreadable> {
+        let mut latencies = Vec::with_capacity(interval.kinds.len());
+        let mut kinds = Vec::with_capacity(interval.kinds.len());
+        for counts in &interval.kinds {
+            let latency =
+                KindLatency { service: Latency::read(&counts.service)?, response: Latency::read(&counts.response)? };
+            kinds.push(KindSample::of(counts, &latency));
+            latencies.push(latency);
+        }
+        let sample = Sample {
+            agent: agent.to_owned(),
+            start_ns: interval.start_ns,
+            end_ns: interval.end_ns,
+            uncertainty_ns: interval.uncertainty_ns,
+            sessions: interval.sessions,
+            ended: interval.ended,
+            reconnects: interval.reconnects,
+            due: interval.due,
+            not_started: interval.not_started,
+            statements_outside: interval.statements_outside,
+            connect_faults: fault_counts(&interval.connect_faults),
+            kinds,
+        };
+        Ok((sample, latencies))
+    }
+
+    /// Length in nanoseconds.
+    pub fn length_ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
+    /// What was done in it.
+    pub fn work(&self) -> Work {
+        let mut work = Work { statements_outside: self.statements_outside as f64, ..Work::default() };
+        for kind in &self.kinds {
+            work.ok += kind.ok as f64;
+            work.rollback += kind.rollback as f64;
+            work.unknown += kind.unknown as f64;
+            work.failed += kind.failed as f64;
+            work.statements += kind.statements as f64;
+            work.faults += kind.faults.iter().sum::<u64>() as f64;
+        }
+        work.faults += self.connect_faults.iter().sum::<u64>() as f64;
+        work
+    }
+
+    /// Whether a connection was lost, or could not be opened again, in it.
+    pub fn lost_connections(&self) -> bool {
+        let gone = |faults: &FaultCounts| {
+            faults[FaultKind::ConnectionLost.index()] > 0 || faults[FaultKind::Refused.index()] > 0
+        };
+        gone(&self.connect_faults) || self.kinds.iter().any(|kind| gone(&kind.faults))
+    }
+}
+
+impl KindSample {
+    fn of(counts: &v1::KindCounts, latency: &KindLatency) -> KindSample {
+        KindSample {
+            kind: counts.name.clone(),
+            ok: counts.ok,
+            rollback: counts.rollback,
+            unknown: counts.unknown,
+            failed: counts.failed,
+            retries: counts.retries,
+            statements: counts.statements,
+            fault_rollbacks: counts.fault_rollbacks,
+            queued_ns: counts.queued_ns,
+            faults: fault_counts(&counts.faults),
+            p95_ms: latency.response.quantile_ms(0.95),
+            service_p95_ms: latency.service.quantile_ms(0.95),
+        }
+    }
+}
+
+/// The contract counts its fault kinds from 1 (0 is none), in the order of [`FaultKind::ALL`].
+fn fault_counts(faults: &[v1::FaultCount]) -> FaultCounts {
+    let mut counts = [0; FAULTS];
+    for fault in faults {
+        if let Some(count) = usize::try_from(fault.kind - 1).ok().and_then(|index| counts.get_mut(index)) {
+            *count += fault.count;
+        }
+    }
+    counts
+}
+
+/// Sums over intervals or parts of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Work {
+    /// Transactions that ended as intended.
+    pub ok: f64,
+    /// Rolled back on purpose.
+    pub rollback: f64,
+    /// Lost in mid-commit.
+    pub unknown: f64,
+    /// Given up.
+    pub failed: f64,
+    /// Statements of transactions.
+    pub statements: f64,
+    /// Statements of nobody's transaction.
+    pub statements_outside: f64,
+    /// Faults of any kind.
+    pub faults: f64,
+}
+
+impl Work {
+    /// Transactions that count for TPS.
+    pub fn transactions(&self) -> f64 {
+        self.ok + self.rollback
+    }
+
+    /// Transactions however they ended.
+    pub fn ended(&self) -> f64 {
+        self.ok + self.rollback + self.unknown + self.failed
+    }
+
+    /// Adds a share of other work.
+    pub fn add(&mut self, other: &Work, share: f64) {
+        self.ok += other.ok * share;
+        self.rollback += other.rollback * share;
+        self.unknown += other.unknown * share;
+        self.failed += other.failed * share;
+        self.statements += other.statements * share;
+        self.statements_outside += other.statements_outside * share;
+        self.faults += other.faults * share;
+    }
+}
+
+/// What was done between two instants, an interval that lies across one of them counted by its share.
+pub fn work_between(samples: &[Sample], start_ns: u64, end_ns: u64) -> Work {
+    let mut work = Work::default();
+    for sample in samples {
+        let overlap = sample.end_ns.min(end_ns).saturating_sub(sample.start_ns.max(start_ns));
+        if overlap > 0 {
+            work.add(&sample.work(), overlap as f64 / sample.length_ns() as f64);
+        }
+    }
+    work
+}

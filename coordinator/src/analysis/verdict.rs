@@ -1,0 +1,237 @@
+//! Whether a run may be believed, and why not.
+//!
+//! A reason is a value with its figures; it becomes a sentence only at the end, so that the figures that
+//! `relative_only` withholds can be left out of it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// How far a run may be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Nothing was found against it.
+    Valid,
+    /// Analysed, with a doubt.
+    Degraded,
+    /// Left out.
+    Invalid,
+}
+
+impl Verdict {
+    /// Name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Valid => "valid",
+            Verdict::Degraded => "degraded",
+            Verdict::Invalid => "invalid",
+        }
+    }
+}
+
+/// One thing that was found against a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reason {
+    /// The load never began.
+    NeverStarted,
+    /// The coordinator ended before the run did.
+    Unfinished,
+    /// By the operator, inside the window.
+    Stopped,
+    /// The run could not go on.
+    Failed(String),
+    /// An agent is gone.
+    AgentLost {
+        /// Which.
+        agent: String,
+        /// Seconds after the start of the load.
+        at_s: f64,
+        /// Why.
+        reason: String,
+    },
+    /// An agent gave up.
+    AgentFailed {
+        /// Which.
+        agent: String,
+        /// In its own words.
+        message: String,
+    },
+    /// Not every session was there when the window began.
+    TooFewSessions {
+        /// Connected.
+        connected: u32,
+        /// Wanted.
+        wanted: u32,
+    },
+    /// The database was away inside the window.
+    Outage(String),
+    /// The database was not in the variant's state.
+    WrongState {
+        /// The variant.
+        variant: String,
+        /// What was found instead.
+        found: String,
+    },
+    /// The client and the database count differently.
+    Witness {
+        /// Metric at hand.
+        metric: &'static str,
+        /// By how much.
+        difference_percent: f64,
+        /// Both counts; none when they are withheld.
+        counts: Option<(f64, f64)>,
+        /// The database's counters.
+        source: &'static str,
+        /// How bad it is.
+        verdict: Verdict,
+    },
+    /// Samples that should be there are not.
+    SamplesMissing {
+        /// Whose.
+        agent: String,
+        /// What.
+        what: &'static str,
+        /// How many are there.
+        got: u64,
+        /// How many should be.
+        expected: u64,
+    },
+    /// Samples that are there cannot be read.
+    Unreadable {
+        /// Whose.
+        agent: String,
+    },
+    /// The window holds no whole interval.
+    NoInterval,
+    /// A driving host has no CPU left.
+    DriverBusy {
+        /// Which.
+        agent: String,
+        /// All cores of the host = 100.
+        cpu_percent: f64,
+    },
+    /// Too many faults.
+    Errors {
+        /// Faults per hundred transactions.
+        percent: f64,
+    },
+    /// The clocks do not agree well enough.
+    ClockUncertain {
+        /// The worst.
+        uncertainty_ms: f64,
+        /// What would do.
+        bound_ms: f64,
+    },
+    /// Throughput went somewhere.
+    Unsteady {
+        /// From the first to the last third of the window.
+        drift_percent: f64,
+    },
+    /// Sessions that ended before the run.
+    EndedEarly {
+        /// How many.
+        sessions: u32,
+    },
+    /// Open arrivals that nobody could take.
+    NotStarted {
+        /// How many, of how many; none when they are withheld.
+        counts: Option<(u64, u64)>,
+    },
+}
+
+impl Reason {
+    /// What it makes of a run.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Reason::Witness { verdict, .. } => *verdict,
+            Reason::DriverBusy { .. }
+            | Reason::Errors { .. }
+            | Reason::ClockUncertain { .. }
+            | Reason::Unsteady { .. }
+            | Reason::EndedEarly { .. }
+            | Reason::NotStarted { .. } => Verdict::Degraded,
+            _ => Verdict::Invalid,
+        }
+    }
+
+    /// The same without figures that tell how much the database did.
+    pub fn withheld(self) -> Reason {
+        match self {
+            Reason::Witness { metric, difference_percent, source, verdict, .. } => {
+                Reason::Witness { metric, difference_percent, counts: None, source, verdict }
+            }
+            Reason::NotStarted { .. } => Reason::NotStarted { counts: None },
+            other => other,
+        }
+    }
+}
+
+/// The verdict that reasons add up to.
+pub fn verdict(reasons: &[Reason]) -> Verdict {
+    reasons.iter().map(Reason::verdict).max().unwrap_or(Verdict::Valid)
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::NeverStarted => f.write_str("the load never started"),
+            Reason::Unfinished => f.write_str("the coordinator ended before the run did"),
+            Reason::Stopped => f.write_str("stopped by the operator"),
+            Reason::Failed(why) | Reason::Outage(why) => f.write_str(why),
+            Reason::AgentLost { agent, at_s, reason } => {
+                write!(f, "agent {agent} was lost {at_s:.1} s after the start: {reason}")
+            }
+            Reason::AgentFailed { agent, message } => write!(f, "agent {agent} gave up: {message}"),
+            Reason::TooFewSessions { connected, wanted } => {
+                write!(f, "{connected} of {wanted} sessions were connected when the window began")
+            }
+            Reason::WrongState { variant, found } => write!(f, "the database was not in state {variant:?}: {found}"),
+            Reason::SamplesMissing { agent, what, got, expected } => {
+                write!(f, "agent {agent} delivered {got} of {expected} {what}")
+            }
+            Reason::Unreadable { agent } => {
+                write!(f, "a latency histogram of agent {agent} cannot be read; is it of this coordinator's version?")
+            }
+            Reason::NoInterval => f.write_str("the window holds no whole interval; measure for longer"),
+            Reason::Witness { .. } => self.witness_sentence(f),
+            doubt => doubt.doubt_sentence(f),
+        }
+    }
+}
+
+impl Reason {
+    fn witness_sentence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Reason::Witness { metric, difference_percent, counts, source, .. } = self else { return Ok(()) };
+        let side = if *difference_percent < 0.0 { "below" } else { "above" };
+        write!(f, "the clients' {metric} count is {:.1} % {side} the database's", difference_percent.abs())?;
+        if let Some((client, database)) = counts {
+            write!(f, " ({client:.0} against {database:.0})")?;
+        }
+        write!(f, " in {source}; does anybody else use this database?")
+    }
+
+    fn doubt_sentence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::DriverBusy { agent, cpu_percent } => {
+                write!(f, "the host of driving agent {agent} was {cpu_percent:.0} % busy; add agents on other hosts")
+            }
+            Reason::Errors { percent } => write!(f, "{percent:.1} faults per 100 transactions"),
+            Reason::ClockUncertain { uncertainty_ms, bound_ms } => {
+                write!(f, "the agents' clocks are known to {uncertainty_ms:.1} ms, the window needs {bound_ms:.1} ms")
+            }
+            Reason::Unsteady { drift_percent } => {
+                write!(
+                    f,
+                    "throughput went {drift_percent:+.0} % from the first to the last third of the window; ramp up for longer"
+                )
+            }
+            Reason::EndedEarly { sessions: 1 } => f.write_str("1 session ended before the run did"),
+            Reason::EndedEarly { sessions } => write!(f, "{sessions} sessions ended before the run did"),
+            Reason::NotStarted { counts: Some((count, due)) } => {
+                write!(f, "{count} of {due} arrivals found no idle session; add virtual users or lower the rate")
+            }
+            _ => f.write_str("arrivals found no idle session; add virtual users or lower the rate"),
+        }
+    }
+}

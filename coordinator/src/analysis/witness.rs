@@ -1,0 +1,208 @@
+//! A second, independent count of the same thing: what the database says its clients did.
+//!
+//! Server-wide counters see every client, so a difference may also be somebody else's work.
+
+use serde::Serialize;
+use vufleet_proto::v1;
+
+use super::Metric;
+use super::sample::{Sample, Work, work_between};
+use crate::ledger::ProfileOutline;
+
+/// Share of the count by which the two may differ without doubt.
+const TOLERANCE: f64 = 0.01;
+/// Share of the count beyond which a run says nothing.
+const APART: f64 = 0.05;
+
+/// The part of a reading of the database's counters that reports need.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reading {
+    /// Before the counters were read.
+    pub before_ns: u64,
+    /// After.
+    pub after_ns: u64,
+    /// How long the database has been up.
+    pub uptime_s: u64,
+    own_statements: u64,
+    commits: Option<u64>,
+    statements: Option<u64>,
+    rows_statements: Option<u64>,
+}
+
+impl Reading {
+    /// Keeps of a reading what reports need; the reason why there is none, where there is none.
+    pub fn of(counters: &v1::Counters) -> Result<Reading, String> {
+        if !counters.error.is_empty() {
+            return Err(counters.error.clone());
+        }
+        let value = |name: &str| counters.values.get(name).copied();
+        let dml = ["Com_select", "Com_insert", "Com_update", "Com_delete"];
+        Ok(Reading {
+            before_ns: counters.before_ns,
+            after_ns: counters.after_ns,
+            uptime_s: counters.uptime_s,
+            own_statements: counters.own_statements,
+            commits: value("Com_commit"),
+            statements: value("Questions"),
+            rows_statements: dml.into_iter().map(value).sum(),
+        })
+    }
+
+    /// The instant that the counters are taken to be of.
+    pub fn at_ns(&self) -> u64 {
+        self.before_ns + self.after_ns.saturating_sub(self.before_ns) / 2
+    }
+
+    /// Commits of everybody from this reading to a later one.
+    pub fn commits_until(&self, later: &Reading) -> Option<u64> {
+        later.commits?.checked_sub(self.commits?)
+    }
+
+    /// The observer counts its statements anew on each of its connections.
+    fn own_statements_since(&self, earlier: &Reading) -> u64 {
+        self.own_statements.checked_sub(earlier.own_statements).unwrap_or(self.own_statements)
+    }
+
+    fn uncertainty_ns(&self) -> f64 {
+        self.after_ns.saturating_sub(self.before_ns) as f64 / 2.0
+    }
+}
+
+/// Two counts of one thing between the same two instants.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Witness {
+    /// Which metric.
+    pub metric: &'static str,
+    /// What the virtual users counted, per second.
+    pub client: f64,
+    /// What the database counted, per second.
+    pub database: f64,
+    /// Which counters.
+    pub source: &'static str,
+    /// By how much the client's count is above the database's.
+    pub difference_percent: f64,
+    /// The client's count.
+    pub client_count: f64,
+    /// The database's.
+    pub database_count: f64,
+    /// Time between the readings.
+    pub over_s: f64,
+    /// What the two may differ by for reasons that are nobody's mistake: transactions under way at either edge, the
+    /// time that the readings took, faults.
+    pub allowance_count: f64,
+}
+
+/// How far two counts are from agreeing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    /// Within their bound.
+    Agree,
+    /// Beyond it.
+    Disagree,
+    /// So far that the run says nothing.
+    Apart,
+}
+
+impl Witness {
+    /// Whether the two counts agree.
+    pub fn agreement(&self) -> Agreement {
+        let beyond = (self.client_count - self.database_count).abs() - self.allowance_count;
+        let base = self.client_count.max(self.database_count);
+        match beyond {
+            beyond if beyond > APART * base => Agreement::Apart,
+            beyond if beyond > TOLERANCE * base => Agreement::Disagree,
+            _ => Agreement::Agree,
+        }
+    }
+}
+
+/// Everything that the comparison needs.
+pub struct Comparison<'a> {
+    /// The profile at hand.
+    pub profile: &'a ProfileOutline,
+    /// Reading at the window's start.
+    pub first: &'a Reading,
+    /// Reading at its end.
+    pub last: &'a Reading,
+    /// Every driving agent's intervals.
+    pub samples: &'a [Sample],
+    /// Sessions of the fleet.
+    pub sessions: u32,
+    /// Of the agents' clocks.
+    pub clock_uncertainty_ns: u64,
+}
+
+impl Comparison<'_> {
+    /// Every witness that this workload has in a MySQL-like server's counters.
+    pub fn witnesses(&self) -> Vec<Witness> {
+        let work = work_between(self.samples, self.first.at_ns(), self.last.at_ns());
+        let per_transaction = f64::from(self.profile.statements_per_transaction.unwrap_or(1));
+        let sessions = f64::from(self.sessions);
+        let own = self.last.own_statements_since(self.first) as f64;
+        let questions = growth(self.first.statements, self.last.statements).map(|all| all - own);
+        let sent = work.statements + work.statements_outside;
+        [
+            self.transactions(&work, sessions, per_transaction),
+            // A transaction's statements are booked when it ends.
+            questions.and_then(|count| self.witness(Metric::Qps, "Questions", sent, count, sessions * per_transaction)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    fn transactions(&self, work: &Work, sessions: f64, per_transaction: f64) -> Option<Witness> {
+        if self.profile.transactional {
+            let commits = growth(self.first.commits, self.last.commits)?;
+            return self.witness(Metric::Tps, "Com_commit", work.ok, commits, sessions + work.unknown);
+        }
+        self.profile.statements_per_transaction?; // nothing to divide by
+        let rows = growth(self.first.rows_statements, self.last.rows_statements)? / per_transaction;
+        let source = "Com_select + Com_insert + Com_update + Com_delete";
+        // A transaction that met a fault may have got its statements counted without being counted itself.
+        self.witness(Metric::Tps, source, work.ok, rows, sessions + work.faults + work.unknown)
+    }
+
+    fn witness(
+        &self,
+        metric: Metric,
+        source: &'static str,
+        client: f64,
+        database: f64,
+        allowance: f64,
+    ) -> Option<Witness> {
+        let over_s = self.last.at_ns().saturating_sub(self.first.at_ns()) as f64 / 1e9;
+        if over_s <= 0.0 {
+            return None;
+        }
+        let uncertain_ns =
+            self.first.uncertainty_ns() + self.last.uncertainty_ns() + 2.0 * self.clock_uncertainty_ns as f64;
+        let base = if database > 0.0 { database } else { client.max(1.0) };
+        Some(Witness {
+            metric: metric.name(),
+            client: client / over_s,
+            database: database / over_s,
+            source,
+            difference_percent: 100.0 * (client - database) / base,
+            client_count: client,
+            database_count: database,
+            over_s,
+            allowance_count: allowance + client / over_s * uncertain_ns / 1e9,
+        })
+    }
+}
+
+fn growth(from: Option<u64>, to: Option<u64>) -> Option<f64> {
+    to?.checked_sub(from?).map(|growth| growth as f64)
+}
+
+/// The readings nearest two instants, where both are within `slack_ns` of them and they are two.
+pub fn at_edges(readings: &[Reading], start_ns: u64, end_ns: u64, slack_ns: u64) -> Option<(&Reading, &Reading)> {
+    let nearest = |instant: u64| {
+        readings
+            .iter()
+            .min_by_key(|reading| reading.at_ns().abs_diff(instant))
+            .filter(|reading| reading.at_ns().abs_diff(instant) <= slack_ns)
+    };
+    nearest(start_ns).zip(nearest(end_ns)).filter(|(first, last)| first.at_ns() < last.at_ns())
+}

@@ -1,0 +1,120 @@
+//! What the coordinator itself knows about a study and its runs, as it is written down.
+
+use serde::{Deserialize, Serialize};
+use vufleet_scenarios::study::Measure;
+
+/// What is known when a study begins and is not in its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StudyFacts {
+    /// When it began, nanoseconds since the Unix epoch.
+    pub begun_ns: u64,
+    /// Version of the coordinator.
+    pub vufleet: String,
+}
+
+/// The measured window as the study asks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MeasureFacts {
+    /// A time.
+    DurationNs(u64),
+    /// Until every session has done this many transactions.
+    Transactions(u64),
+}
+
+impl From<Measure> for MeasureFacts {
+    fn from(measure: Measure) -> Self {
+        match measure {
+            Measure::Duration(time) => MeasureFacts::DurationNs(time.as_nanos() as u64),
+            Measure::Transactions(count) => MeasureFacts::Transactions(count),
+        }
+    }
+}
+
+/// What a run was told to do, and by whom it was done. Instants are on the coordinator's clock, nanoseconds since the
+/// Unix epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunFacts {
+    /// When the first command of the run was sent.
+    pub begun_ns: u64,
+    /// When the load started; none when it never did.
+    pub start_at_ns: Option<u64>,
+    /// Under load, not measured.
+    pub ramp_up_ns: u64,
+    /// What is measured.
+    pub measure: MeasureFacts,
+    /// Rest after the load.
+    pub settle_ns: u64,
+    /// Length of an interval and of a sample.
+    pub interval_ns: u64,
+    /// Sessions of the whole fleet.
+    pub sessions: u32,
+    /// Virtual users of the whole fleet.
+    pub vus: u32,
+    /// Who drives.
+    pub driving: Vec<DrivingAgent>,
+    /// Who samples the database hosts, by name.
+    pub observing: Vec<String>,
+    /// Which of the observing agents reads the database's counters.
+    pub counters_agent: Option<String>,
+    /// Load and database share a machine.
+    pub shared_host: bool,
+    /// The server's version as it tells it.
+    pub target_version: Option<String>,
+    /// How the target was reached: "tcp, no TLS".
+    pub connection: Option<String>,
+}
+
+/// A driving agent's part of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DrivingAgent {
+    /// Its name.
+    pub name: String,
+    /// Its process.
+    pub boot: u64,
+    /// Its virtual users.
+    pub vus: u32,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunEnd {
+    /// As planned.
+    Finished,
+    /// The operator stopped it.
+    Stopped,
+    /// It could not go on.
+    Failed(String),
+}
+
+/// Something that happened in a run and that no agent can tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fact", rename_all = "snake_case")]
+pub enum Fact {
+    /// An agent that took part is gone.
+    AgentLost {
+        /// Which.
+        agent: String,
+        /// When it was given up.
+        at_ns: u64,
+        /// Why.
+        reason: String,
+    },
+    /// The database was not in the variant's state.
+    WrongState {
+        /// The variant.
+        variant: String,
+        /// When that was seen.
+        at_ns: u64,
+        /// What was found instead.
+        found: String,
+    },
+    /// Worth keeping, of no consequence.
+    Note {
+        /// When.
+        at_ns: u64,
+        /// What.
+        text: String,
+    },
+}

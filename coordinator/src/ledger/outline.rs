@@ -1,0 +1,127 @@
+//! The part of a study that its report needs, kept beside the text.
+//!
+//! A report of an old ledger must not depend on whether today's parser still accepts yesterday's study.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use vufleet_scenarios::oltp::Shape;
+use vufleet_scenarios::study::{Pacing, Profile, Study, TargetKind, Workload};
+
+use super::MeasureFacts;
+
+/// A study as its report sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outline {
+    /// Where every random stream started.
+    pub seed: u64,
+    /// Kind of database, as in studies.
+    pub target: String,
+    /// Variant that changes are counted from.
+    pub baseline: String,
+    /// Of the intervals.
+    pub confidence: f64,
+    /// Names, in the order of the study.
+    pub variants: Vec<String>,
+    /// Load levels, in the order of the study.
+    pub profiles: Vec<ProfileOutline>,
+    /// Runs of each cell.
+    pub repetitions: u32,
+    /// The measured window.
+    pub measure: MeasureFacts,
+}
+
+impl Outline {
+    /// What a report needs of `study`.
+    pub fn of(study: &Study) -> Outline {
+        Outline {
+            seed: study.seed,
+            target: study.target.kind.name().to_owned(),
+            baseline: study.baseline().to_owned(),
+            confidence: study.report.confidence,
+            variants: study.variants.iter().map(|variant| variant.name.clone()).collect(),
+            profiles: study.profiles.iter().map(ProfileOutline::of).collect(),
+            repetitions: study.schedule.repetitions,
+            measure: study.schedule.measure.into(),
+        }
+    }
+
+    /// The profile of that id.
+    pub fn profile(&self, id: &str) -> Option<&ProfileOutline> {
+        self.profiles.iter().find(|profile| profile.id == id)
+    }
+
+    /// Whether the database counts what its clients do in counters that every connection feeds.
+    pub fn has_server_counters(&self) -> bool {
+        self.target == TargetKind::Mysql.name()
+    }
+}
+
+/// A load level as its report sees it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProfileOutline {
+    /// Unique in the study.
+    pub id: String,
+    /// Virtual users of the whole fleet.
+    pub vus: u32,
+    /// Sessions of each.
+    pub sessions_per_vu: u32,
+    /// When the next transaction starts, for people.
+    pub pacing: String,
+    /// The same, for decisions.
+    pub pace: Pace,
+    /// The workload's options that results name.
+    pub workload: BTreeMap<String, Value>,
+    /// Whether a transaction is committed by a statement of its own.
+    pub transactional: bool,
+    /// Statements of one transaction that meets no fault, BEGIN and COMMIT included, where there is such a number.
+    pub statements_per_transaction: Option<u32>,
+}
+
+/// Who decides when a transaction starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// The end of the one before it.
+    BackToBack,
+    /// A wait after it.
+    Waiting,
+    /// Arrivals that do not care whether anybody is idle.
+    Open,
+}
+
+impl ProfileOutline {
+    fn of(profile: &Profile) -> ProfileOutline {
+        let Workload::Oltp(shape) = &profile.workload;
+        ProfileOutline {
+            id: profile.id.clone(),
+            vus: profile.vus,
+            sessions_per_vu: profile.sessions_per_vu,
+            pacing: profile.pacing.to_string(),
+            pace: match profile.pacing {
+                Pacing::None => Pace::BackToBack,
+                Pacing::Wait(_) => Pace::Waiting,
+                Pacing::Rate(_) => Pace::Open,
+            },
+            workload: oltp_options(profile.workload.kind(), shape),
+            transactional: shape.transactional(),
+            statements_per_transaction: shape.statements_per_transaction(),
+        }
+    }
+}
+
+fn oltp_options(kind: &str, shape: &Shape) -> BTreeMap<String, Value> {
+    let mut options = BTreeMap::from([
+        ("kind".to_owned(), json!(kind)),
+        ("script".to_owned(), json!(shape.script.name())),
+        ("protocol".to_owned(), json!(shape.protocol.name())),
+        ("distribution".to_owned(), json!(shape.distribution.name())),
+        ("tables".to_owned(), json!(shape.tables)),
+        ("table_size".to_owned(), json!(shape.table_size)),
+    ]);
+    if shape.skip_trx {
+        options.insert("skip_trx".to_owned(), json!(true));
+    }
+    options
+}
