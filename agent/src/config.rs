@@ -172,9 +172,10 @@ impl Config {
             };
             labels.insert(key.to_owned(), value.to_owned());
         }
-        let threads = flags.threads.or(layers.threads).unwrap_or_else(|| {
-            std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-        });
+        let threads = flags
+            .threads
+            .or(layers.threads)
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
         ensure!(threads > 0, "0 threads cannot serve anybody; give --threads at least 1, or leave it out");
         let name = flags.name.or(layers.name).map_or_else(host_name, Ok)?;
         ensure!(!name.is_empty() && name.len() <= 100, "a name has 1 to 100 characters; check --name");
@@ -226,7 +227,11 @@ fn check_url(url: &str, insecure: bool) -> anyhow::Result<()> {
     let uri: tonic::transport::Uri =
         url.parse().with_context(|| format!("coordinator {url:?} is no address; write http://HOST:PORT"))?;
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    ensure!(uri.port().is_some(), "coordinator {url:?} has no port; write http://{}:7411", authority.trim_end_matches('/'));
+    ensure!(
+        uri.port().is_some(),
+        "coordinator {url:?} has no port; write http://{}:7411",
+        authority.trim_end_matches('/')
+    );
     let loopback = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     ensure!(
         loopback || insecure,
@@ -294,7 +299,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("agent.toml");
         std::fs::write(&file, "nmae = \"x\"\n").unwrap();
-        let error = format!("{:#}", load(&[&URL[..], &["--config", file.to_str().unwrap()]].concat(), &[]).unwrap_err());
+        let error =
+            format!("{:#}", load(&[&URL[..], &["--config", file.to_str().unwrap()]].concat(), &[]).unwrap_err());
         assert!(error.contains("nmae"), "{error}");
     }
 

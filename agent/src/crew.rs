@@ -55,10 +55,8 @@ impl CrewPlan {
     fn seats(&self) -> Vec<Seat> {
         let sessions = self.profile.sessions_per_vu;
         let vus = self.first_vu..self.first_vu + self.vus;
-        vus.flat_map(|vu| {
-            (0..sessions).map(move |session| Seat { seed: self.study.seed, vu, session, run: self.run })
-        })
-        .collect()
+        vus.flat_map(|vu| (0..sessions).map(move |session| Seat { seed: self.study.seed, vu, session, run: self.run }))
+            .collect()
     }
 
     /// This agent's part of an open arrival rate.
@@ -79,12 +77,17 @@ enum Order {
 
 /// What a thread tells its crew.
 enum Report {
-    Connected { session_ids: Vec<u64>, reached: Option<Reached> },
+    Connected {
+        session_ids: Vec<u64>,
+        reached: Option<Reached>,
+    },
     Refused(Fault),
     /// Every session reached its limit.
     Idle,
     Part(Part),
-    Done { connected: u32 },
+    Done {
+        connected: u32,
+    },
 }
 
 /// One thread's share of an interval.
@@ -326,7 +329,9 @@ impl Foreman {
         {
             self.tell(v1::Phase {
                 kind: v1::phase::Kind::Failed as i32,
-                message: format!("cannot start the thread of arrivals: {error}; raise the limit of threads (ulimit -u)"),
+                message: format!(
+                    "cannot start the thread of arrivals: {error}; raise the limit of threads (ulimit -u)"
+                ),
                 ..Default::default()
             });
         }

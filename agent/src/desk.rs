@@ -214,10 +214,8 @@ impl Desk {
         if let Err(error) = started {
             self.jobs.remove(&number);
             let error = format!("{error:#}");
-            self.outlet.send(
-                number,
-                Body::Populate(v1::PopulateProgress { finished: true, error, ..Default::default() }),
-            );
+            self.outlet
+                .send(number, Body::Populate(v1::PopulateProgress { finished: true, error, ..Default::default() }));
         }
     }
 
@@ -226,7 +224,9 @@ impl Desk {
         let id = control.id;
         let work = move || outlet.send(0, Body::Control(observe::control::run(&control)));
         if let Err(error) = std::thread::Builder::new().name("control".to_owned()).spawn(work) {
-            let error = format!("cannot start a thread for control statements: {error}; raise the limit of threads (ulimit -u)");
+            let error = format!(
+                "cannot start a thread for control statements: {error}; raise the limit of threads (ulimit -u)"
+            );
             self.outlet.send(0, Body::Control(v1::ControlResult { id, error, ..Default::default() }));
         }
     }

@@ -47,9 +47,10 @@ pub fn start(
     over: Arc<AtomicBool>,
     outlet: Outlet,
 ) -> anyhow::Result<()> {
-    let chunks = order.chunks.iter().map(|chunk| {
-        Item::Chunk(Chunk { part: chunk.part, first: chunk.first, count: chunk.count })
-    });
+    let chunks = order
+        .chunks
+        .iter()
+        .map(|chunk| Item::Chunk(Chunk { part: chunk.part, first: chunk.first, count: chunk.count }));
     let items: VecDeque<Item> = chunks.chain(order.statements.into_iter().map(Item::Statement)).collect();
     // SQLite has one writer at a time: more threads would only wait for each other.
     let threads = if study.target.kind == TargetKind::Sqlite { 1 } else { threads.min(items.len()).max(1) };
@@ -120,7 +121,9 @@ impl Job {
     fn work(&self) {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
-            Err(error) => return self.fail(format!("no runtime for the build: {error}; raise the limit of open files")),
+            Err(error) => {
+                return self.fail(format!("no runtime for the build: {error}; raise the limit of open files"));
+            }
         };
         let local = tokio::task::LocalSet::new();
         match self.study.target.kind {

@@ -87,11 +87,7 @@ fn latencies() -> Histogram<u64> {
 
 impl KindTally {
     fn new(separate_response: bool) -> Self {
-        KindTally {
-            counts: Counts::default(),
-            service: latencies(),
-            response: separate_response.then(latencies),
-        }
+        KindTally { counts: Counts::default(), service: latencies(), response: separate_response.then(latencies) }
     }
 
     fn add(&mut self, other: &KindTally) {

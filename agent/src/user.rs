@@ -467,10 +467,10 @@ impl<S: Session, W: Workload> User<S, W> {
     fn seat(&mut self, session: Measured<S>) {
         self.local.post.reach_by(session.interrupt());
         self.floor.connected.set(self.floor.connected.get() + 1);
-        self.floor.reached.borrow_mut().get_or_insert_with(|| Reached {
-            connection: session.describe(),
-            version: session.version(),
-        });
+        self.floor
+            .reached
+            .borrow_mut()
+            .get_or_insert_with(|| Reached { connection: session.describe(), version: session.version() });
         self.session = Some(session);
     }
 

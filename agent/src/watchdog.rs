@@ -69,12 +69,7 @@ pub struct Watchdog {
 impl Watchdog {
     /// A watchdog for transactions of at most `deadline`.
     pub fn new(epoch: Instant, deadline: Duration) -> Arc<Self> {
-        Arc::new(Watchdog {
-            epoch,
-            deadline,
-            all_out_ns: AtomicU64::new(u64::MAX),
-            over: AtomicBool::new(false),
-        })
+        Arc::new(Watchdog { epoch, deadline, all_out_ns: AtomicU64::new(u64::MAX), over: AtomicBool::new(false) })
     }
 
     /// Whatever is still busy at `instant` is stopped.
@@ -101,9 +96,15 @@ impl Watchdog {
         spare.close().await;
     }
 
-    async fn look<S: Session>(&self, watched: &Watched, stopped: &mut Option<(u64, Instant)>, spare: &mut Spare<'_, S>) {
+    async fn look<S: Session>(
+        &self,
+        watched: &Watched,
+        stopped: &mut Option<(u64, Instant)>,
+        spare: &mut Spare<'_, S>,
+    ) {
         let since = watched.post.busy_since.load(Ordering::Relaxed);
-        let late_at = since.saturating_add(self.deadline.as_nanos() as u64).min(self.all_out_ns.load(Ordering::Relaxed));
+        let late_at =
+            since.saturating_add(self.deadline.as_nanos() as u64).min(self.all_out_ns.load(Ordering::Relaxed));
         if since == 0 || (self.epoch.elapsed().as_nanos() as u64) < late_at {
             *stopped = None;
             return;

@@ -218,6 +218,14 @@ impl Report {
         self.profiles.iter().find(|profile| profile.id == id)
     }
 
+    /// A cell as people call it: the variant goes without saying where there is one.
+    pub fn cell_name(&self, cell: &Cell) -> String {
+        match self.variants.len() {
+            0 | 1 => cell.profile.clone(),
+            _ => format!("{} {}", cell.profile, cell.variant),
+        }
+    }
+
     /// Cells with fewer runs that count than the study asks for, for people.
     pub fn short_cells(&self) -> Vec<String> {
         let short = self.cells.iter().filter(|cell| cell.n < self.repetitions as usize);

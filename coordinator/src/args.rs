@@ -1,5 +1,6 @@
 //! What can be typed: verbs, options, their units and defaults. Checked values only; no verb parses text again.
 
+mod ledger;
 mod value;
 
 use std::net::SocketAddr;
@@ -10,6 +11,8 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use vufleet_proto::v1;
 
 use crate::exit;
+
+pub use ledger::{Export, LedgerArgs, Report, Show, Studies};
 
 use value::{assignment, duration, factor};
 
@@ -53,6 +56,14 @@ pub enum Verb {
     Coordinator(Coordinator),
     /// List the agents of a coordinator
     Agents(Agents),
+    /// List the studies in the ledger
+    Studies(Studies),
+    /// Print a study of the ledger and its runs
+    Show(Show),
+    /// Print the table of a study of the ledger, computed anew
+    Report(Report),
+    /// Write the result files of a study of the ledger, computed anew
+    Export(Export),
     /// Stop what a coordinator runs, keeping what was measured
     Stop(Stop),
 }
@@ -215,7 +226,7 @@ pub struct SchemaOther {
 /// `coordinator`.
 #[derive(Debug, Args)]
 #[command(after_help = examples("vufleet coordinator
-  vufleet coordinator --listen 127.0.0.1:7411 --data /var/lib/vufleet --keep 30d
+  vufleet coordinator --listen 127.0.0.1:7411 --data /var/lib/vufleet
   vufleet-agent --coordinator http://127.0.0.1:7411 --roles drive --name load-1"))]
 pub struct Coordinator {
     /// Address and port to listen on
@@ -224,9 +235,6 @@ pub struct Coordinator {
     /// Directory of the ledger
     #[arg(long, value_name = "DIR", default_value = DATA)]
     pub data: PathBuf,
-    /// How long full second histograms are kept; after that, sums over 10 seconds (units: s, m, h, d)
-    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = duration)]
-    pub keep: Duration,
     /// Silence after which agents stop their load and are taken for lost (units: ms, s, m)
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub lease: Duration,

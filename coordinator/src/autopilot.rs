@@ -66,12 +66,7 @@ pub fn name_of(job: &v1::Job) -> &'static str {
 }
 
 /// Does a job to its end and tells how it ended.
-pub async fn work(
-    core: Arc<Core>,
-    job: v1::Job,
-    stopped: watch::Receiver<bool>,
-    progress: mpsc::Sender<v1::Progress>,
-) {
+pub async fn work(core: Arc<Core>, job: v1::Job, stopped: watch::Receiver<bool>, progress: mpsc::Sender<v1::Progress>) {
     let teller = Teller::new(progress);
     let finished = match attempt(core, job, stopped, teller.clone()).await {
         Ok(()) => v1::Finished { exit_code: 0, message: String::new() },
@@ -80,12 +75,7 @@ pub async fn work(
     teller.finished(finished).await;
 }
 
-async fn attempt(
-    core: Arc<Core>,
-    job: v1::Job,
-    stopped: watch::Receiver<bool>,
-    teller: Teller,
-) -> Result<(), Halt> {
+async fn attempt(core: Arc<Core>, job: v1::Job, stopped: watch::Receiver<bool>, teller: Teller) -> Result<(), Halt> {
     let kind = job.kind();
     let study = study::read(&job.study, &Edits::default())
         .map_err(|refusal| Halt::Refused(format!("the study is refused:\n{refusal}")))?;

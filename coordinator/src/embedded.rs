@@ -21,8 +21,6 @@ use keeper::{Agent, Patience};
 /// How long an embedded coordinator lets an agent be silent.
 pub const LEASE: Duration = Duration::from_secs(10);
 
-/// How long an embedded coordinator's ledger keeps full second histograms.
-
 /// A running embedded fleet.
 #[derive(Debug)]
 pub struct Embedded {
@@ -158,6 +156,18 @@ mod tests {
             .is_ok_and(|stat| !stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with('Z')))
     }
 
+    /// SIGKILL takes effect a moment after it was sent.
+    async fn gone(pid: nix::unistd::Pid) {
+        for _ in 0..1_000 {
+            if !is_alive(pid) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        nix::sys::signal::kill(pid, nix::sys::signal::SIGKILL).unwrap();
+        panic!("process {pid} outlived its keeper");
+    }
+
     #[test]
     fn the_roster_is_named_by_role() {
         let names: Vec<_> = roster(2).into_iter().map(|(name, role)| format!("{name}:{role}")).collect();
@@ -213,9 +223,7 @@ mod tests {
         let crew = Crew::start([scripted(dir.path(), &script)].into_iter(), patience, nudges);
         let pid = pid_of(&pid_file).await;
         crew.kill().await;
-        while is_alive(pid) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        gone(pid).await;
     }
 
     #[tokio::test]
@@ -233,9 +241,7 @@ mod tests {
         }
         assert!(is_alive(pid));
         crew.kill().await;
-        while is_alive(pid) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        gone(pid).await;
     }
 
     #[tokio::test]

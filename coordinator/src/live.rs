@@ -1,12 +1,16 @@
 //! Progress for people: a bar on a terminal, a plain line now and then elsewhere. It goes to stderr; results go to
 //! stdout. What the coordinator withholds or does not know is not shown at all.
 
+mod words;
+
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use vufleet_proto::v1::notice::Level;
 use vufleet_proto::v1::{Line, Live};
+
+use words::{figures, headline, sentence, times};
 
 /// How often a plain line appears while nothing changes.
 const PULSE: Duration = Duration::from_secs(10);
@@ -22,7 +26,8 @@ pub struct Console {
 }
 
 enum Display {
-    Bar(ProgressBar),
+    /// None while there is nothing to show.
+    Bar(Option<ProgressBar>),
     Plain(Pulse),
     Quiet,
 }
@@ -33,7 +38,7 @@ impl Console {
         let display = if quiet {
             Display::Quiet
         } else if std::io::stderr().is_terminal() {
-            Display::Bar(bar())
+            Display::Bar(None)
         } else {
             Display::Plain(Pulse::default())
         };
@@ -48,7 +53,7 @@ impl Console {
     /// Shows what is true now.
     pub fn live(&mut self, live: &Live) {
         match &mut self.display {
-            Display::Bar(bar) => draw(bar, live),
+            Display::Bar(bar) => draw(bar.get_or_insert_with(self::bar), live),
             Display::Plain(pulse) => {
                 if pulse.due(live, Instant::now()) {
                     self.note(&sentence(live));
@@ -81,9 +86,10 @@ impl Console {
 
     /// Takes the bar off the terminal.
     pub fn clear(&mut self) {
-        if let Display::Bar(bar) = &self.display {
+        if let Display::Bar(shown) = &mut self.display
+            && let Some(bar) = shown.take()
+        {
             bar.finish_and_clear();
-            self.display = Display::Bar(self::bar());
         }
     }
 }
@@ -91,8 +97,8 @@ impl Console {
 impl Display {
     fn beside(&self, print: impl FnOnce()) {
         match self {
-            Display::Bar(bar) => bar.suspend(print),
-            Display::Plain(_) | Display::Quiet => print(),
+            Display::Bar(Some(bar)) => bar.suspend(print),
+            Display::Bar(None) | Display::Plain(_) | Display::Quiet => print(),
         }
     }
 }
@@ -109,13 +115,16 @@ fn bar() -> ProgressBar {
 }
 
 fn draw(bar: &ProgressBar, live: &Live) {
-    let template = if live.fraction.is_some() { "{prefix} [{bar:24}] {wide_msg}" } else { "{prefix} {wide_msg}" };
+    let template = match live.fraction {
+        Some(_) => "{prefix} [{bar:24}]\n{wide_msg}",
+        None => "{prefix}\n{wide_msg}",
+    };
     let style = ProgressStyle::with_template(template).expect("both templates are valid");
     bar.set_style(style.progress_chars("=> "));
     if let Some(fraction) = live.fraction {
         bar.set_position((fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }
-    bar.set_prefix(headline(live));
+    bar.set_prefix([vec![headline(live)], times(live)].concat().join(", "));
     bar.set_message(figures(live).join("  "));
 }
 
@@ -138,117 +147,20 @@ impl Pulse {
     }
 }
 
-/// All of it in one line.
-fn sentence(live: &Live) -> String {
-    let figures = figures(live);
-    if figures.is_empty() { headline(live) } else { format!("{}: {}", headline(live), figures.join(", ")) }
-}
-
-/// Phase, run and what is at hand.
-fn headline(live: &Live) -> String {
-    let mut text = live.phase.clone();
-    if live.runs > 0 {
-        text.push_str(&format!(" run {}/{}", live.run, live.runs));
-    }
-    if !live.what.is_empty() {
-        text.push_str(&format!(" {}", live.what));
-    }
-    text
-}
-
-/// The numbers that are known.
-fn figures(live: &Live) -> Vec<String> {
-    let sessions = (live.sessions_wanted > 0).then(|| format!("sessions {}/{}", live.sessions, live.sessions_wanted));
-    [
-        live.fraction.filter(|_| live.rows_per_s.is_some()).map(|part| format!("{:.0} %", part * 100.0)),
-        live.left_s.map(|left| format!("{} left", clock(left))),
-        live.rows_per_s.map(|rate| format!("{} rows/s", grouped(rate))),
-        live.tps.map(|tps| format!("{} TPS", grouped(tps))),
-        live.p95_ms.map(|p95| format!("p95 {p95:.2} ms")),
-        live.errors_per_s.map(|errors| format!("{errors:.1} errors/s")),
-        live.driver_cpu_percent.map(|cpu| format!("agents {cpu:.0} % CPU")),
-        live.db_host_cpu_percent.map(|cpu| format!("database host {cpu:.0} % CPU")),
-        live.db_process_cpu_percent.map(|cpu| format!("database {cpu:.0} % CPU")),
-        sessions,
-        live.study_left_s.map(|left| format!("study {} left", clock(left))),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
-}
-
-/// Seconds as 0:42, 12:05 or 3:00:00.
-fn clock(seconds: f64) -> String {
-    let total = seconds.max(0.0).round() as u64;
-    let (hours, minutes, seconds) = (total / 3_600, total / 60 % 60, total % 60);
-    if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
-}
-
-/// A rate with thousands apart; small ones keep a digit after the point.
-fn grouped(rate: f64) -> String {
-    if rate < 100.0 {
-        return format!("{rate:.1}");
-    }
-    let digits = format!("{rate:.0}");
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
+    use super::words::tests::measuring;
     use super::*;
 
-    fn measuring() -> Live {
-        Live {
-            phase: "measure".into(),
-            what: "baseline 16vu".into(),
-            run: 3,
-            runs: 12,
-            left_s: Some(42.4),
-            tps: Some(12_345.6),
-            p95_ms: Some(3.214),
-            errors_per_s: Some(0.0),
-            driver_cpu_percent: Some(35.2),
-            db_host_cpu_percent: Some(61.0),
-            sessions: 16,
-            sessions_wanted: 16,
-            ..Live::default()
+    #[test]
+    fn a_bar_takes_every_state() {
+        let bar = ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::hidden());
+        for (fraction, position) in [(None, 0), (Some(0.25), 250), (Some(7.0), STEPS), (Some(-1.0), 0), (None, 0)] {
+            draw(&bar, &Live { fraction, ..measuring() });
+            assert_eq!(bar.position(), position, "{fraction:?}");
+            assert_eq!(bar.prefix(), "measure run 3/12 baseline 16vu, 0:42 left");
+            assert!(bar.message().contains("12,346 TPS  p95"), "{}", bar.message());
         }
-    }
-
-    #[test]
-    fn a_line_says_everything_that_is_known() {
-        assert_eq!(
-            sentence(&measuring()),
-            "measure run 3/12 baseline 16vu: 0:42 left, 12,346 TPS, p95 3.21 ms, 0.0 errors/s, agents 35 % CPU, \
-             database host 61 % CPU, sessions 16/16"
-        );
-    }
-
-    #[test]
-    fn what_is_withheld_is_not_shown() {
-        let live = Live { tps: None, p95_ms: None, errors_per_s: None, ..measuring() };
-        let text = sentence(&live);
-        assert!(!text.contains("TPS") && !text.contains("p95") && !text.contains("errors"), "{text}");
-        assert_eq!(sentence(&Live { phase: "settle".into(), ..Live::default() }), "settle");
-    }
-
-    #[test]
-    fn a_build_shows_rows() {
-        let live = Live {
-            phase: "build".into(),
-            what: "sbtest3".into(),
-            rows_per_s: Some(250_000.0),
-            fraction: Some(0.5),
-            ..Live::default()
-        };
-        assert_eq!(sentence(&live), "build sbtest3: 50 %, 250,000 rows/s");
     }
 
     #[test]
@@ -270,19 +182,6 @@ mod tests {
             (&next, 31_500, true),
         ] {
             assert_eq!(pulse.due(live, at(ms)), due, "{} ms", ms);
-        }
-    }
-
-    #[test]
-    fn times_and_rates_read_well() {
-        for (seconds, text) in [(-3.0, "0:00"), (0.4, "0:00"), (59.6, "1:00"), (725.0, "12:05"), (10_800.0, "3:00:00")]
-        {
-            assert_eq!(clock(seconds), text);
-        }
-        for (rate, text) in
-            [(0.0, "0.0"), (99.94, "99.9"), (100.0, "100"), (1_000.0, "1,000"), (1_234_567.8, "1,234,568")]
-        {
-            assert_eq!(grouped(rate), text);
         }
     }
 }

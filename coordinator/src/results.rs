@@ -8,8 +8,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-/// Names of the files that a study leaves. Anything else in an output directory belongs to somebody else.
-const OURS: [&str; 4] = ["results.json", "runs.csv", "samples.csv", "histograms.hgrm"];
+use crate::render::FILE_NAMES;
+
+/// Parent of the output directories that nobody named.
+pub const DIRECTORY: &str = "results";
 
 /// An output directory that is being written.
 #[derive(Debug)]
@@ -119,7 +121,8 @@ fn refuse_foreign(directory: &Path) -> anyhow::Result<()> {
     for entry in entries {
         let name = entry.with_context(|| format!("cannot read output directory {shown}"))?.file_name();
         let name = name.to_string_lossy();
-        let is_ours = OURS.contains(&name.as_ref()) || (name.starts_with('.') && name.ends_with(".part"));
+        // Anything but these files belongs to somebody else.
+        let is_ours = FILE_NAMES.contains(&name.as_ref()) || (name.starts_with('.') && name.ends_with(".part"));
         if !is_ours {
             bail!(
                 "output directory {shown} holds {name}, which vufleet did not write; give a new or an empty directory \

@@ -4,10 +4,14 @@ mod agents;
 mod check;
 mod coordinator;
 mod demo;
+mod export;
 mod plan;
+mod report;
 mod run;
 mod schema;
+mod show;
 mod stop;
+mod studies;
 
 use crate::args::Verb;
 use crate::exit::Exit;
@@ -22,6 +26,10 @@ pub async fn run(verb: Verb) -> anyhow::Result<Exit> {
         Verb::Schema(args) => schema::run(args).await,
         Verb::Coordinator(args) => coordinator::run(args).await,
         Verb::Agents(args) => agents::run(args).await,
+        Verb::Studies(args) => studies::run(&args),
+        Verb::Show(args) => show::run(&args),
+        Verb::Report(args) => report::run(&args),
+        Verb::Export(args) => export::run(&args),
         Verb::Stop(args) => stop::run(args).await,
     }
 }

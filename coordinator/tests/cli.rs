@@ -75,7 +75,7 @@ fn every_help_ends_with_commands_that_can_be_typed() {
     let dir = lab(STUDY);
     let verbs =
         ["run", "plan", "check", "schema build", "schema verify", "schema drop", "coordinator", "agents", "stop"];
-    for verb in verbs.iter().chain(&["demo"]) {
+    for verb in verbs.iter().chain(&["demo", "studies", "show", "report", "export"]) {
         let output = vufleet(dir.path(), &format!("{verb} --help")).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{verb}");
         let text = String::from_utf8(output.stdout).unwrap();
@@ -225,7 +225,7 @@ async fn a_job_carries_the_checked_study_and_the_password() {
         coordinator.url
     );
     let child = spawn(vufleet(dir.path(), &line).env("VUFLEET_TEST_PASSWORD", "s3cret"));
-    let submitted = coordinator.submitted.recv().await.unwrap();
+    let submitted = coordinator.job().await;
     let job = &submitted.job;
     assert_eq!((job.kind(), job.agents, job.on_agent_loss()), (Kind::Run, 3, OnAgentLoss::Stop));
     assert!(job.study.contains("tables = 2") && job.study.contains("seed = "), "{}", job.study);
@@ -255,7 +255,7 @@ async fn every_verb_submits_its_own_kind_of_job() {
         ("schema drop study.toml", Kind::Drop, false, 0),
     ] {
         let child = spawn(&mut vufleet(dir.path(), &format!("{line} --coordinator {}", coordinator.url)));
-        let submitted = coordinator.submitted.recv().await.unwrap();
+        let submitted = coordinator.job().await;
         assert_eq!((submitted.job.kind(), submitted.job.replace), (kind, replace), "{line}");
         submitted.finish(exit, "because").await;
         let output = ended(child).await;
@@ -272,10 +272,10 @@ async fn signals_stop_a_run_once_and_leave_it_twice() {
         let mut coordinator = scripted::serve().await;
         let line = format!("run study.toml --coordinator {}", coordinator.url);
         let child = spawn(&mut vufleet(dir.path(), &line));
-        let submitted = coordinator.submitted.recv().await.unwrap();
+        let submitted = coordinator.job().await;
         submitted.accept("5").await;
         send(&child, signal);
-        assert_eq!(coordinator.stopped.recv().await.as_deref(), Some("5"));
+        assert_eq!(coordinator.stop().await, "5");
         submitted.line("table so far").await;
         submitted.output("runs.csv", "run\n").await;
         submitted.finish(130, "").await;
@@ -285,10 +285,10 @@ async fn signals_stop_a_run_once_and_leave_it_twice() {
         assert_eq!(entries(&dir.path().join("results/5")), ["runs.csv"]);
 
         let child = spawn(&mut vufleet(dir.path(), &line));
-        let submitted = coordinator.submitted.recv().await.unwrap();
+        let submitted = coordinator.job().await;
         submitted.accept("6").await;
         send(&child, signal);
-        assert_eq!(coordinator.stopped.recv().await.as_deref(), Some("6"));
+        assert_eq!(coordinator.stop().await, "6");
         send(&child, signal);
         assert_eq!(ended(child).await.status.code(), Some(130), "the coordinator never said that it ended");
         assert_eq!(entries(&dir.path().join("results")), ["5"]);
@@ -305,5 +305,5 @@ fn send(child: &Child, signal: nix::sys::signal::Signal) {
 }
 
 async fn ended(child: Child) -> std::process::Output {
-    tokio::task::spawn_blocking(move || child.wait_with_output().unwrap()).await.unwrap()
+    scripted::soon(tokio::task::spawn_blocking(move || child.wait_with_output().unwrap())).await.unwrap()
 }

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use scripted::{Scripted, Submitted};
+use scripted::{Scripted, Submitted, soon};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use vufleet::exit::Exit;
@@ -38,9 +38,12 @@ impl Paper {
 
     /// Waits until something was printed.
     async fn shows(&self, what: &str) {
-        while !self.text().contains(what) {
-            tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-        }
+        soon(async {
+            while !self.text().contains(what) {
+                tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+            }
+        })
+        .await;
     }
 }
 
@@ -65,7 +68,7 @@ impl Scene {
             let job = Job { study: "name = \"x\"".into(), ..Job::default() };
             follow(&operator, job, &mut received, &mut console, destination).await
         });
-        let submitted = coordinator.submitted.recv().await.unwrap();
+        let submitted = coordinator.job().await;
         Scene { coordinator, submitted, nudges, follower, out, err }
     }
 
@@ -74,7 +77,7 @@ impl Scene {
     }
 
     async fn end(self) -> (anyhow::Result<Ended>, String, String) {
-        let ended = self.follower.await.unwrap();
+        let ended = soon(self.follower).await.unwrap();
         (ended, self.out.text(), self.err.text())
     }
 }
@@ -111,7 +114,7 @@ async fn one_interrupt_stops_the_study_and_keeps_what_was_measured() {
     let mut scene = Scene::begin(open(dir.path())).await;
     scene.submitted.accept("7").await;
     scene.interrupt().await;
-    assert_eq!(scene.coordinator.stopped.recv().await.as_deref(), Some("7"));
+    assert_eq!(scene.coordinator.stop().await, "7");
     assert!(scene.err.text().contains("again leaves at once"), "{}", scene.err.text());
     scene.submitted.line("table so far").await;
     scene.submitted.output("results.json", "{}").await;
@@ -129,7 +132,7 @@ async fn a_second_interrupt_leaves_at_once() {
     scene.submitted.accept("7").await;
     scene.submitted.output("results.json", "{").await;
     scene.interrupt().await;
-    scene.coordinator.stopped.recv().await.unwrap();
+    scene.coordinator.stop().await;
     scene.interrupt().await;
     let (ended, _, _) = scene.end().await;
     assert_eq!(ended.unwrap(), Ended::Left);
@@ -141,9 +144,8 @@ async fn an_interrupt_before_the_job_is_accepted_stops_that_job_and_no_other() {
     let mut scene = Scene::begin(Destination::Nowhere).await;
     scene.interrupt().await;
     scene.err.shows("stopping").await;
-    assert!(scene.coordinator.stopped.try_recv().is_err(), "without an id it would stop somebody else's study");
     scene.submitted.accept("9").await;
-    assert_eq!(scene.coordinator.stopped.recv().await.as_deref(), Some("9"));
+    assert_eq!(scene.coordinator.stop().await, "9", "a stop without an id would end somebody else's study");
     scene.submitted.finish(130, "").await;
     assert_eq!(scene.end().await.0.unwrap(), Ended::Job(Exit::Interrupted));
 }
@@ -165,7 +167,7 @@ async fn a_coordinator_that_goes_away_is_an_error_that_names_the_study() {
     scene.submitted.accept("7").await;
     let Scene { submitted, follower, .. } = scene;
     drop(submitted);
-    let error = follower.await.unwrap().unwrap_err().to_string();
+    let error = soon(follower).await.unwrap().unwrap_err().to_string();
     assert!(error.contains("went away") && error.contains("vufleet report 7"), "{error}");
 }
 
@@ -185,7 +187,7 @@ async fn a_fleet_that_breaks_in_mid_study_stops_it_and_keeps_what_was_measured()
     scene.out.shows("first run").await;
     scene.nudges.send(Nudge::Note("drive-1 was started again".into())).await.unwrap();
     scene.nudges.send(Nudge::Broken("drive-1 is gone".into())).await.unwrap();
-    assert_eq!(scene.coordinator.stopped.recv().await.as_deref(), Some("7"));
+    assert_eq!(scene.coordinator.stop().await, "7");
     scene.submitted.output("results.json", "{}").await;
     scene.submitted.finish(130, "").await;
     let (ended, _, err) = scene.end().await;
@@ -200,7 +202,7 @@ async fn a_results_directory_that_cannot_be_made_stops_the_study() {
     std::fs::write(dir.path().join("7"), "in the way").unwrap();
     let mut scene = Scene::begin(Destination::Below(dir.path().into())).await;
     scene.submitted.accept("7").await;
-    assert_eq!(scene.coordinator.stopped.recv().await.as_deref(), Some("7"));
+    assert_eq!(scene.coordinator.stop().await, "7");
     scene.submitted.finish(130, "").await;
     let error = scene.end().await.0.unwrap_err().to_string();
     assert!(error.contains("--out"), "{error}");

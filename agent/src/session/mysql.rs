@@ -199,6 +199,7 @@ impl Session for MysqlSession {
         }
     }
 
+    /// A KILL QUERY that arrives between two statements ends the next one: whoever sends it late must expect that.
     fn interrupt(&self) -> Interrupt {
         Interrupt::Statement(format!("KILL QUERY {}", self.conn.id()).into())
     }

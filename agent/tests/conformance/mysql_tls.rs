@@ -37,6 +37,22 @@ fn the_wire_is_encrypted_exactly_when_it_says_so() {
 }
 
 #[test]
+fn a_server_without_tls_is_asked_once() {
+    let server = MariaDb::start().unwrap();
+    run(async {
+        let target = Target { tls: Tls::Preferred, ..tcp(&server) };
+        let mut ids = vec![];
+        for _ in 0..4 {
+            let session: MysqlSession = open(&target, Protocol::Text, &[]).await.unwrap();
+            ids.push(session.id().unwrap());
+            session.close().await;
+        }
+        // The server numbers every attempt.
+        assert!(ids.windows(2).all(|pair| pair[1] == pair[0] + 1), "{ids:?}");
+    });
+}
+
+#[test]
 fn verify_wants_the_right_authority_and_the_right_name() {
     let server = MariaDb::shared_tls().unwrap();
     run(async {

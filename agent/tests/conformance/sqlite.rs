@@ -68,6 +68,32 @@ fn many_writers_queue_and_none_is_turned_away() {
     });
 }
 
+/// On one thread, where a writer that asked the file instead of the gate would wait for itself and fail.
+#[test]
+fn a_write_outside_of_a_transaction_queues_too() {
+    run(async {
+        let directory = tempfile::tempdir().unwrap();
+        let target = Target { deadline: Duration::from_millis(200), ..file(directory.path().join("a.db")) };
+        let (mut holder, mut waiter, mut text) =
+            (counter(&target).await, counter(&target).await, counter(&target).await);
+        holder.begin(Access::Write).await.unwrap();
+        holder.execute(Stmt(0), &[], &mut ()).await.unwrap();
+        let (written, batch, committed) = tokio::join!(
+            async { waiter.execute(Stmt(0), &[], &mut ()).await },
+            text.batch("UPDATE t SET n = n + 10"),
+            async {
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+                holder.commit().await
+            }
+        );
+        assert_eq!((written, batch, committed), (Ok(1), Ok(()), Ok(())));
+        assert_eq!(number(&mut holder, "SELECT n FROM t").await, 12);
+        assert!(waiter.take_queued() > Duration::ZERO && text.take_queued() > Duration::ZERO);
+    });
+}
+
 #[test]
 fn a_writer_of_another_process_is_a_lock_timeout_and_leaves_nothing_behind() {
     run(async {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use vufleet_scenarios::session::{Access, Dialect, FaultKind, Interrupt, Session, Stmt, Value};
@@ -231,13 +232,16 @@ pub async fn an_interrupt_ends_the_query_and_not_the_session<S: Session>(engine:
     let mut session: S = open(&target, Protocol::Text, &[engine.endless]).await.unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let start = Instant::now();
-    let interrupter = interrupt_until::<S>(&target, session.interrupt(), Arc::clone(&done));
+    let interrupter = interrupt_until::<S>(&target, session.id(), session.interrupt(), Arc::clone(&done));
     let query = async {
         let fault = session.execute(Stmt(0), &[], &mut ()).await.unwrap_err();
         done.store(true, Ordering::SeqCst);
         fault
     };
-    let (fault, ()) = tokio::join!(query, interrupter);
+    let (fault, thread) = tokio::join!(query, interrupter);
+    if let Some(thread) = thread {
+        thread.join().unwrap();
+    }
     assert_eq!(fault.kind, FaultKind::Deadline, "{fault}");
     assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     session.rollback().await.unwrap();
@@ -245,26 +249,34 @@ pub async fn an_interrupt_ends_the_query_and_not_the_session<S: Session>(engine:
     session.ping().await.unwrap();
 }
 
-/// Interrupts again and again until the query has ended: the first time may come before it has begun.
-async fn interrupt_until<S: Session>(target: &Target, interrupt: Interrupt, done: Arc<AtomicBool>) {
-    let pause = Duration::from_millis(20);
+async fn interrupt_until<S: Session>(
+    target: &Target,
+    id: Option<u64>,
+    interrupt: Interrupt,
+    done: Arc<AtomicBool>,
+) -> Option<JoinHandle<()>> {
     match interrupt {
+        // Once, and not before the query has begun: a server remembers the wish and ends the next statement instead.
         Interrupt::Statement(sql) => {
+            let id = id.expect("a server that is asked by statement numbers its connections");
+            let running = format!(
+                "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id} AND INFO LIKE 'SELECT SLEEP%'"
+            );
             let mut other: S = open(target, Protocol::Text, &[]).await.unwrap();
-            while !done.load(Ordering::SeqCst) {
-                other.batch(&sql).await.unwrap();
-                tokio::time::sleep(pause).await;
+            while number(&mut other, &running).await == 0 {
+                tokio::task::yield_now().await;
             }
+            other.batch(&sql).await.unwrap();
+            None
         }
-        Interrupt::Call(call) => {
-            // From another thread: a blocking query leaves this one no time.
-            std::thread::spawn(move || {
-                while !done.load(Ordering::SeqCst) {
-                    call();
-                    std::thread::sleep(pause);
-                }
-            });
-        }
+        // From another thread, since a blocking query leaves this one no time; and again, as the first call may come
+        // before the query has begun.
+        Interrupt::Call(call) => Some(std::thread::spawn(move || {
+            while !done.load(Ordering::SeqCst) {
+                call();
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        })),
         Interrupt::None => panic!("this engine can interrupt"),
     }
 }

@@ -53,7 +53,6 @@ impl Fold<'_> {
     /// Fills in everything that was measured inside the window.
     pub(super) fn tell(&self, measured: &Measured, report: &mut RunReport) {
         let window = measured.window;
-        report.window_start_ns = Some(window.start_ns);
         report.sessions = judge::connected_at(self, window);
         report.metrics = self.metrics(measured);
         report.measured_s = self.longest_cover(measured).map(|ns| ns as f64 / 1e9);

@@ -11,6 +11,7 @@ use super::host::HostUse;
 use super::judge;
 use super::sample::Sample;
 use super::verdict::{Reason, Verdict, verdict};
+use super::window::Window;
 use super::witness::Witness;
 
 /// One run.
@@ -30,10 +31,8 @@ pub struct RunReport {
     pub superseded: bool,
     /// What was found against it, the worst first.
     pub reasons: Vec<Reason>,
-    /// When the load started; instants of the time series count from it.
-    pub load_start_ns: Option<u64>,
-    /// When the window began.
-    pub window_start_ns: Option<u64>,
+    /// What was measured of its time; none when its load never started.
+    pub window: Option<Window>,
     /// Time that was measured.
     pub measured_s: Option<f64>,
     /// Sessions that were connected when the window began.
@@ -142,6 +141,16 @@ impl RunReport {
         verdict(&self.reasons)
     }
 
+    /// Whether an interval counts as lying inside the window.
+    pub fn in_window(&self, start_ns: u64, end_ns: u64) -> bool {
+        self.window.is_some_and(|window| window.holds(start_ns, end_ns))
+    }
+
+    /// When the load started; instants of the time series count from it.
+    pub fn load_start_ns(&self) -> Option<u64> {
+        self.window.map(|window| window.origin_ns)
+    }
+
     /// The verdict's reasons, for people. `withhold`: without absolute figures.
     pub fn sentences(&self, withhold: bool) -> Vec<String> {
         let told = self.reasons.iter().cloned();
@@ -171,8 +180,7 @@ impl RunReport {
             attempt: fold.run.attempt,
             superseded: false,
             reasons: Vec::new(),
-            load_start_ns: fold.window.map(|window| window.origin_ns),
-            window_start_ns: None,
+            window: fold.window,
             measured_s: None,
             sessions: 0,
             metrics: Metrics::new(),

@@ -226,6 +226,7 @@ impl Reason {
                     "throughput went {drift_percent:+.0} % from the first to the last third of the window; ramp up for longer"
                 )
             }
+            Reason::EndedEarly { sessions: 1 } => f.write_str("1 session ended before the run did"),
             Reason::EndedEarly { sessions } => write!(f, "{sessions} sessions ended before the run did"),
             Reason::NotStarted { counts: Some((count, due)) } => {
                 write!(f, "{count} of {due} arrivals found no idle session; add virtual users or lower the rate")

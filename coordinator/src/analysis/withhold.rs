@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use super::host::HostUse;
 use super::verdict::Reason;
+use super::window::Window;
 use super::{Cell, HostReport, ProfileReport, Report, RunReport};
 use crate::ledger::{MeasureFacts, Pace};
 
@@ -76,8 +77,7 @@ impl RunReport {
             attempt: self.attempt,
             superseded: self.superseded,
             reasons: self.reasons.into_iter().map(Reason::withheld).collect(),
-            load_start_ns: self.load_start_ns,
-            window_start_ns: self.window_start_ns,
+            window: self.window.map(|window| Window { end_ns: window.end_ns.filter(|_| !by_transactions), ..window }),
             measured_s: self.measured_s.filter(|_| !by_transactions),
             sessions: self.sessions,
             metrics: self.metrics.cpu_percent_only(),

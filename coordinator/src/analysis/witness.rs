@@ -58,6 +58,11 @@ impl Reading {
         later.commits?.checked_sub(self.commits?)
     }
 
+    /// The observer counts its statements anew on each of its connections.
+    fn own_statements_since(&self, earlier: &Reading) -> u64 {
+        self.own_statements.checked_sub(earlier.own_statements).unwrap_or(self.own_statements)
+    }
+
     fn uncertainty_ns(&self) -> f64 {
         self.after_ns.saturating_sub(self.before_ns) as f64 / 2.0
     }
@@ -131,9 +136,9 @@ impl Comparison<'_> {
     /// Every witness that this workload has in a MySQL-like server's counters.
     pub fn witnesses(&self) -> Vec<Witness> {
         let work = work_between(self.samples, self.first.at_ns(), self.last.at_ns());
-        let per_transaction = f64::from(self.profile.statements_per_transaction.max(1));
+        let per_transaction = f64::from(self.profile.statements_per_transaction.unwrap_or(1));
         let sessions = f64::from(self.sessions);
-        let own = self.last.own_statements.saturating_sub(self.first.own_statements) as f64;
+        let own = self.last.own_statements_since(self.first) as f64;
         let questions = growth(self.first.statements, self.last.statements).map(|all| all - own);
         let sent = work.statements + work.statements_outside;
         [
@@ -151,6 +156,7 @@ impl Comparison<'_> {
             let commits = growth(self.first.commits, self.last.commits)?;
             return self.witness(Metric::Tps, "Com_commit", work.ok, commits, sessions + work.unknown);
         }
+        self.profile.statements_per_transaction?; // nothing to divide by
         let rows = growth(self.first.rows_statements, self.last.rows_statements)? / per_transaction;
         let source = "Com_select + Com_insert + Com_update + Com_delete";
         // A transaction that met a fault may have got its statements counted without being counted itself.

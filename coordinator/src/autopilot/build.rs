@@ -41,7 +41,10 @@ pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
     all_or_nothing(pilot, &agent, first).await?;
     let members: Vec<Member> = pilot.drivers().iter().map(Member::from).collect();
     let shares = allocation::chunks(&schema.chunks(), members.len()).into_iter().map(|chunks| Share {
-        chunks: chunks.iter().map(|chunk| v1::Chunk { part: chunk.part, first: chunk.first, count: chunk.count }).collect(),
+        chunks: chunks
+            .iter()
+            .map(|chunk| v1::Chunk { part: chunk.part, first: chunk.first, count: chunk.count })
+            .collect(),
         ..Share::default()
     });
     let loaded = populate(pilot, &members, shares.collect(), "loading", schema.rows()).await?;
@@ -86,7 +89,11 @@ pub(super) async fn drop_tables(pilot: &mut Pilot) -> Result<(), Halt> {
     let existing = existing(pilot, &agent).await?;
     let study = pilot.study.clone();
     all_or_nothing(pilot, &agent, study.workload.schema().drop(pilot.dialect())).await?;
-    let told = if existing.is_empty() { "there was nothing to drop".to_owned() } else { format!("dropped {}", listed(&existing)) };
+    let told = if existing.is_empty() {
+        "there was nothing to drop".to_owned()
+    } else {
+        format!("dropped {}", listed(&existing))
+    };
     pilot.teller.line(told).await;
     Ok(())
 }
@@ -184,12 +191,8 @@ async fn populate(
     total_rows: u64,
 ) -> Result<Populated, Halt> {
     let job = pilot.core.clock.now();
-    let busy: Vec<(Member, Share)> = members
-        .iter()
-        .cloned()
-        .zip(shares)
-        .filter(|(_, share)| *share != Share::default())
-        .collect();
+    let busy: Vec<(Member, Share)> =
+        members.iter().cloned().zip(shares).filter(|(_, share)| *share != Share::default()).collect();
     for (member, share) in &busy {
         let order = v1::Populate {
             job,
@@ -232,7 +235,10 @@ async fn watch_stage(
         let Some(event::Body::Populate(told)) = event.body.filter(|_| event.run == job) else { continue };
         if told.finished {
             if !told.error.is_empty() {
-                return Err(Halt::Refused(format!("agent {name}: {}; mend it and build again with --replace", told.error)));
+                return Err(Halt::Refused(format!(
+                    "agent {name}: {}; mend it and build again with --replace",
+                    told.error
+                )));
             }
             finished += 1;
         }

@@ -122,15 +122,18 @@ mod tests {
     use super::*;
 
     fn heard(event: event::Body) -> FleetEvent {
-        FleetEvent::Event {
-            name: "a".to_owned(),
-            event: Box::new(v1::Event { seq: 1, run: 1, body: Some(event) }),
-        }
+        FleetEvent::Event { name: "a".to_owned(), event: Box::new(v1::Event { seq: 1, run: 1, body: Some(event) }) }
     }
 
     fn interval(ok: u64) -> FleetEvent {
         let kinds = vec![v1::KindCounts { ok, ..Default::default() }];
-        heard(event::Body::Interval(v1::Interval { start_ns: 0, end_ns: 500_000_000, kinds, sessions: 4, ..Default::default() }))
+        heard(event::Body::Interval(v1::Interval {
+            start_ns: 0,
+            end_ns: 500_000_000,
+            kinds,
+            sessions: 4,
+            ..Default::default()
+        }))
     }
 
     fn host(user: u64, idle: u64) -> FleetEvent {

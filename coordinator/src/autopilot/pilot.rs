@@ -172,8 +172,7 @@ impl Pilot {
         if here < wanted as usize {
             return format!("{here} of {wanted} agents joined within {} s; look at their logs", MUSTER.as_secs());
         }
-        let labels: Vec<String> =
-            self.study.fleet.drive.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let labels: Vec<String> = self.study.fleet.drive.iter().map(|(key, value)| format!("{key}={value}")).collect();
         if labels.is_empty() {
             "no driving agent has joined; start one with `vufleet-agent --coordinator URL --roles drive`".to_owned()
         } else {
@@ -207,7 +206,9 @@ impl Pilot {
                 return Ok(result);
             }
             if self.core.registry.agent(agent).is_none_or(|agent| !agent.connected) {
-                return Err(Halt::Refused(format!("agent {agent} was lost while it asked the database; look at its log")));
+                return Err(Halt::Refused(format!(
+                    "agent {agent} was lost while it asked the database; look at its log"
+                )));
             }
         }
         Err(Halt::Refused(format!(

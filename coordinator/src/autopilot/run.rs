@@ -36,16 +36,9 @@ pub(super) enum Trouble {
     /// The whole job ends.
     Halt(Halt),
     /// An agent that took part is gone.
-    AgentLost {
-        agent: String,
-        reason: String,
-    },
+    AgentLost { agent: String, reason: String },
     /// An agent could not do its part. `refused`: the database would not let it in, which a repeat will not change.
-    Failed {
-        agent: String,
-        message: String,
-        refused: bool,
-    },
+    Failed { agent: String, message: String, refused: bool },
 }
 
 impl From<Halt> for Trouble {
@@ -515,9 +508,8 @@ fn shared_host(pilot: &Pilot, driving: &[&Agent], observers: &[Agent]) -> bool {
     }
     let host = target.host.as_deref().unwrap_or_default();
     let loopback = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    let together = observers.iter().any(|observer| {
-        driving.iter().any(|driver| driver.hello.machine == observer.hello.machine)
-    });
+    let together =
+        observers.iter().any(|observer| driving.iter().any(|driver| driver.hello.machine == observer.hello.machine));
     target.socket.is_some() || loopback || together
 }
 

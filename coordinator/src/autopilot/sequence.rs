@@ -40,8 +40,7 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
         Err(halt @ Halt::Refused(_)) => (StudyState::Failed, halt.message()),
     };
     let (id, at_ns) = (study_id.clone(), pilot.core.clock.now());
-    let written =
-        pilot.core.record.with(move |ledger| ledger.set_study_state(&id, state, at_ns, &message)).await;
+    let written = pilot.core.record.with(move |ledger| ledger.set_study_state(&id, state, at_ns, &message)).await;
     let reported = report(pilot, &study_id).await;
     // The first thing that went wrong is the one to tell.
     let short = ended?;
@@ -53,8 +52,7 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
 pub(super) async fn begin(pilot: &mut Pilot, name: &str) -> Result<StudyId, Halt> {
     let mut study = (*pilot.study).clone();
     name.clone_into(&mut study.name);
-    let facts =
-        StudyFacts { begun_ns: pilot.core.clock.now(), vufleet: env!("CARGO_PKG_VERSION").to_owned() };
+    let facts = StudyFacts { begun_ns: pilot.core.clock.now(), vufleet: env!("CARGO_PKG_VERSION").to_owned() };
     let study_id = pilot.core.record.with(move |ledger| ledger.begin_study(&study, &facts)).await?;
     pilot.core.name_job(&study_id.0);
     pilot.teller.accepted(&study_id.0).await;

@@ -68,9 +68,7 @@ impl Operator for OperatorService {
         let wanted = request.into_inner().study_id;
         match self.core.end_job_named(&wanted) {
             Ok(ended) => Ok(Response::new(v1::StopReply { study_id: ended.unwrap_or_default() })),
-            Err(current) => {
-                Err(Status::not_found(format!("{wanted} is not running here; what runs is {current}")))
-            }
+            Err(current) => Err(Status::not_found(format!("{wanted} is not running here; what runs is {current}"))),
         }
     }
 }

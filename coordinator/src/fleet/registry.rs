@@ -11,13 +11,31 @@ use vufleet_proto::v1::{self, command};
 #[derive(Debug)]
 pub enum FleetEvent {
     /// An agent joined, or came back. Another boot is another process.
-    Joined { name: String, boot: u64 },
+    Joined {
+        /// Which.
+        name: String,
+        /// Its process.
+        boot: u64,
+    },
     /// An agent's stream ended; it may come back.
-    Left { name: String },
+    Left {
+        /// Which.
+        name: String,
+    },
     /// A recorded event of an agent.
-    Event { name: String, event: Box<v1::Event> },
+    Event {
+        /// Whose.
+        name: String,
+        /// What was recorded.
+        event: Box<v1::Event>,
+    },
     /// What an agent said about now.
-    Heartbeat { name: String, heartbeat: v1::Heartbeat },
+    Heartbeat {
+        /// Which.
+        name: String,
+        /// What it said.
+        heartbeat: v1::Heartbeat,
+    },
     /// Events could not be recorded.
     LedgerFailed(String),
 }
@@ -132,9 +150,10 @@ impl Registry {
     /// Sends a command. False when the agent is not connected.
     pub fn command(&self, name: &str, body: command::Body) -> bool {
         let inner = self.lock();
-        inner.agents.get(name).is_some_and(|agent| {
-            agent.connected && agent.commands.send(v1::Command { body: Some(body) }).is_ok()
-        })
+        inner
+            .agents
+            .get(name)
+            .is_some_and(|agent| agent.connected && agent.commands.send(v1::Command { body: Some(body) }).is_ok())
     }
 
     /// One agent as it is now.

@@ -57,7 +57,8 @@ impl Fleet for FleetService {
         let core = Arc::clone(&self.core);
         tokio::spawn(async move {
             let (to_record, batch) = mpsc::channel(BATCH);
-            let recorder = tokio::spawn(record(Arc::clone(&core), name.clone(), boot, recorded, batch, commands.clone()));
+            let recorder =
+                tokio::spawn(record(Arc::clone(&core), name.clone(), boot, recorded, batch, commands.clone()));
             listen(&core, &name, events, &to_record, &commands).await;
             drop(to_record);
             // What has arrived is recorded before the agent counts as gone.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use vufleet_scenarios::oltp::{Distribution, Script, Shape};
+use vufleet_scenarios::oltp::Shape;
 use vufleet_scenarios::study::{Pacing, Profile, Study, TargetKind, Workload};
 
 use super::MeasureFacts;
@@ -75,8 +75,8 @@ pub struct ProfileOutline {
     pub workload: BTreeMap<String, Value>,
     /// Whether a transaction is committed by a statement of its own.
     pub transactional: bool,
-    /// Statements of one transaction, BEGIN and COMMIT included.
-    pub statements_per_transaction: u32,
+    /// Statements of one transaction that meets no fault, BEGIN and COMMIT included, where there is such a number.
+    pub statements_per_transaction: Option<u32>,
 }
 
 /// Who decides when a transaction starts.
@@ -105,8 +105,8 @@ impl ProfileOutline {
                 Pacing::Rate(_) => Pace::Open,
             },
             workload: oltp_options(profile.workload.kind(), shape),
-            transactional: transactional(shape),
-            statements_per_transaction: statements_per_transaction(shape),
+            transactional: shape.transactional(),
+            statements_per_transaction: shape.statements_per_transaction(),
         }
     }
 }
@@ -114,9 +114,9 @@ impl ProfileOutline {
 fn oltp_options(kind: &str, shape: &Shape) -> BTreeMap<String, Value> {
     let mut options = BTreeMap::from([
         ("kind".to_owned(), json!(kind)),
-        ("script".to_owned(), json!(script_name(shape.script))),
+        ("script".to_owned(), json!(shape.script.name())),
         ("protocol".to_owned(), json!(shape.protocol.name())),
-        ("distribution".to_owned(), json!(distribution_name(shape.distribution))),
+        ("distribution".to_owned(), json!(shape.distribution.name())),
         ("tables".to_owned(), json!(shape.tables)),
         ("table_size".to_owned(), json!(shape.table_size)),
     ]);
@@ -124,47 +124,4 @@ fn oltp_options(kind: &str, shape: &Shape) -> BTreeMap<String, Value> {
         options.insert("skip_trx".to_owned(), json!(true));
     }
     options
-}
-
-fn script_name(script: Script) -> &'static str {
-    match script {
-        Script::ReadOnly => "read_only",
-        Script::ReadWrite => "read_write",
-        Script::WriteOnly => "write_only",
-        Script::PointSelect => "point_select",
-        Script::UpdateIndex => "update_index",
-        Script::UpdateNonIndex => "update_non_index",
-        Script::Insert => "insert",
-        Script::Delete => "delete",
-    }
-}
-
-fn distribution_name(distribution: Distribution) -> &'static str {
-    match distribution {
-        Distribution::Special { .. } => "special",
-        Distribution::Uniform => "uniform",
-        Distribution::Gaussian { .. } => "gaussian",
-        Distribution::Pareto { .. } => "pareto",
-        Distribution::Zipfian { .. } => "zipfian",
-    }
-}
-
-fn transactional(shape: &Shape) -> bool {
-    !shape.skip_trx && matches!(shape.script, Script::ReadOnly | Script::ReadWrite | Script::WriteOnly)
-}
-
-fn statements_per_transaction(shape: &Shape) -> u32 {
-    let counts = &shape.counts;
-    let ranges = counts.simple_ranges + counts.sum_ranges + counts.order_ranges + counts.distinct_ranges;
-    let reads = counts.point_selects + if shape.range_selects { ranges } else { 0 };
-    let writes = counts.index_updates + counts.non_index_updates + 2 * counts.delete_inserts;
-    let brackets = if transactional(shape) { 2 } else { 0 };
-    match shape.script {
-        Script::ReadOnly => reads + brackets,
-        Script::ReadWrite => reads + writes + brackets,
-        Script::WriteOnly => writes + brackets,
-        Script::UpdateIndex => counts.index_updates,
-        Script::UpdateNonIndex => counts.non_index_updates,
-        Script::PointSelect | Script::Insert | Script::Delete => 1,
-    }
 }

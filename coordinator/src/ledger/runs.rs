@@ -92,9 +92,7 @@ impl Ledger {
         let mut runs = Vec::new();
         for row in rows {
             let run = row.and_then(|run| run).doing(&self.path, "read")?;
-            runs.push(
-                run.ok_or_else(|| LedgerError::Damaged { path: self.path.clone(), what: "a run".to_owned() })?,
-            );
+            runs.push(run.ok_or_else(|| LedgerError::Damaged { path: self.path.clone(), what: "a run".to_owned() })?);
         }
         Ok(runs)
     }

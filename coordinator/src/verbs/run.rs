@@ -9,12 +9,9 @@ use crate::dispatch::{Fleet, dispatch, job};
 use crate::exit::Exit;
 use crate::follow::Destination;
 use crate::live::Console;
-use crate::results::Results;
+use crate::results::{DIRECTORY, Results};
 use crate::secrets::Passwords;
 use crate::study_file;
-
-/// Parent of the output directories that nobody named.
-const RESULTS: &str = "results";
 
 /// Runs.
 pub async fn run(args: Run) -> anyhow::Result<Exit> {
@@ -38,8 +35,8 @@ pub(super) fn destination(out: Option<&Path>) -> anyhow::Result<Destination> {
     match out {
         Some(directory) => Ok(Destination::Open(Results::open(directory)?)),
         None => {
-            Results::check_parent(Path::new(RESULTS))?;
-            Ok(Destination::Below(RESULTS.into()))
+            Results::check_parent(Path::new(DIRECTORY))?;
+            Ok(Destination::Below(DIRECTORY.into()))
         }
     }
 }

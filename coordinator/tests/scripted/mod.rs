@@ -2,6 +2,7 @@
 //! reports every stop.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -14,8 +15,25 @@ use vufleet_proto::v1::{self, Job, Progress};
 /// The test's side of the coordinator.
 pub struct Scripted {
     pub url: String,
-    pub submitted: mpsc::Receiver<Submitted>,
-    pub stopped: mpsc::Receiver<String>,
+    submitted: mpsc::Receiver<Submitted>,
+    stopped: mpsc::Receiver<String>,
+}
+
+impl Scripted {
+    /// The next job.
+    pub async fn job(&mut self) -> Submitted {
+        soon(self.submitted.recv()).await.expect("it serves")
+    }
+
+    /// The id of the next study that is to stop.
+    pub async fn stop(&mut self) -> String {
+        soon(self.stopped.recv()).await.expect("it serves")
+    }
+}
+
+/// A test that waits for something that never comes fails instead of hanging.
+pub async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), what).await.expect("what was waited for never came")
 }
 
 /// A job, and where its progress is said.

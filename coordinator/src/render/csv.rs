@@ -1,0 +1,187 @@
+//! `runs.csv`, one row a run, and `samples.csv`, one row per run, agent and interval. An empty field is a figure that
+//! does not apply; docs/results.md explains the columns.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use vufleet_scenarios::session::FaultKind;
+
+use super::json::rfc3339;
+use crate::analysis::fold::HostKey;
+use crate::analysis::host::HostUse;
+use crate::analysis::sample::{FaultCounts, KindSample, Sample};
+use crate::analysis::{HostReport, Metric, Report, RunReport};
+
+/// Columns of runs.csv before the metrics.
+const RUN: [&str; 9] =
+    ["run", "variant", "profile", "repetition", "attempt", "superseded", "verdict", "started", "measured_s"];
+/// And after them.
+const RUN_END: [&str; 4] = ["sessions", "not_started", "reconnects", "reasons"];
+
+/// Columns of samples.csv before those of the transaction kinds.
+const SAMPLE: [&str; 9] = ["run", "variant", "profile", "repetition", "agent", "role", "start_s", "end_s", "in_window"];
+const SAMPLE_LOAD: [&str; 7] =
+    ["sessions", "ended_early", "reconnects", "due", "not_started", "connect_faults", "clock_uncertainty_ms"];
+const SAMPLE_HOST: [&str; 8] = [
+    "host_cpu_percent",
+    "iowait_percent",
+    "process_cpu_percent",
+    "process_rss_bytes",
+    "disk_read_bytes_per_s",
+    "disk_write_bytes_per_s",
+    "net_rx_bytes_per_s",
+    "net_tx_bytes_per_s",
+];
+/// Of each kind, after its name and an underscore.
+const SAMPLE_KIND: [&str; 9] =
+    ["ok", "rollback", "unknown", "failed", "faults", "retries", "statements", "p95_ms", "service_p95_ms"];
+
+pub(super) fn runs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    let metrics = Metric::ALL.iter().map(|metric| metric.name());
+    writer.write_record(RUN.into_iter().chain(metrics).chain(RUN_END))?;
+    for run in &report.runs {
+        writer.write_record(run_fields(run))?;
+    }
+    writer.flush()
+}
+
+fn run_fields(run: &RunReport) -> Vec<String> {
+    let mut fields = vec![
+        run.run.to_string(),
+        run.variant.clone(),
+        run.profile.clone(),
+        run.repetition.to_string(),
+        run.attempt.to_string(),
+        run.superseded.to_string(),
+        run.verdict().name().to_owned(),
+        run.window.and_then(|window| rfc3339(window.start_ns)).unwrap_or_default(),
+        field(run.measured_s),
+    ];
+    fields.extend(Metric::ALL.iter().map(|metric| field(run.metrics.get(*metric))));
+    let reasons: Vec<String> = run.reasons.iter().map(ToString::to_string).collect();
+    fields.extend([run.sessions.to_string(), field(run.not_started), field(run.reconnects), reasons.join("; ")]);
+    fields
+}
+
+pub(super) fn samples(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let kinds: BTreeSet<&str> = report
+        .runs
+        .iter()
+        .flat_map(|run| &run.samples)
+        .flat_map(|sample| &sample.kinds)
+        .map(|kind| kind.kind.as_str())
+        .collect();
+    let mut writer = csv::Writer::from_writer(out);
+    let header = SAMPLE.into_iter().chain(SAMPLE_LOAD).chain(SAMPLE_HOST).map(str::to_owned);
+    let of_kinds = kinds.iter().flat_map(|kind| SAMPLE_KIND.into_iter().map(move |name| format!("{kind}_{name}")));
+    writer.write_record(header.chain(of_kinds))?;
+    for run in &report.runs {
+        for row in rows(run, &kinds) {
+            writer.write_record(row)?;
+        }
+    }
+    writer.flush()
+}
+
+/// Rows of one run: what virtual users did beside what their host did, then the hosts that drive nothing.
+fn rows<'a>(run: &'a RunReport, kinds: &'a BTreeSet<&'a str>) -> impl Iterator<Item = Vec<String>> + 'a {
+    let load = run.samples.iter().map(move |sample| {
+        let mut row = place(run, &sample.agent, "drive", sample.start_ns, sample.end_ns);
+        row.extend(load_fields(sample));
+        row.extend(host_fields(driving_host(run, sample)));
+        for kind in kinds {
+            row.extend(kind_fields(sample.kinds.iter().find(|counts| counts.kind == **kind)));
+        }
+        row
+    });
+    // Without any sample of the load (withheld figures), a driving host's CPU still has its rows.
+    let alone = run.samples.is_empty();
+    let hosts = run.host_series.iter().filter(move |host| alone || !host.key.drives).map(move |host| {
+        let role = if host.key.drives { "drive" } else { "observe" };
+        let mut row = place(run, &host.key.agent, role, host.usage.from_ns, host.usage.to_ns);
+        row.resize(SAMPLE.len() + SAMPLE_LOAD.len(), String::new());
+        row.extend(host_fields(Some(&host.usage)));
+        row.resize(row.len() + kinds.len() * SAMPLE_KIND.len(), String::new());
+        row
+    });
+    load.chain(hosts)
+}
+
+fn place(run: &RunReport, agent: &str, role: &str, start_ns: u64, end_ns: u64) -> Vec<String> {
+    let seconds = |ns: u64| run.load_start_ns().map(|origin| (ns as i64 - origin as i64) as f64 / 1e9);
+    vec![
+        run.run.to_string(),
+        run.variant.clone(),
+        run.profile.clone(),
+        run.repetition.to_string(),
+        agent.to_owned(),
+        role.to_owned(),
+        field(seconds(start_ns)),
+        field(seconds(end_ns)),
+        run.in_window(start_ns, end_ns).to_string(),
+    ]
+}
+
+fn load_fields(sample: &Sample) -> [String; 7] {
+    [
+        sample.sessions.to_string(),
+        sample.ended.to_string(),
+        sample.reconnects.to_string(),
+        sample.due.to_string(),
+        sample.not_started.to_string(),
+        total(&sample.connect_faults).to_string(),
+        (sample.uncertainty_ns as f64 / 1e6).to_string(),
+    ]
+}
+
+/// What the agent's own host did between those of its samples that lie nearest the interval.
+fn driving_host<'a>(run: &'a RunReport, sample: &Sample) -> Option<&'a HostUse> {
+    let middle = |from: u64, to: u64| from + to.saturating_sub(from) / 2;
+    let wanted = middle(sample.start_ns, sample.end_ns);
+    let place = |host: &HostReport| (host.key.clone(), middle(host.usage.from_ns, host.usage.to_ns));
+    let key = HostKey { agent: sample.agent.clone(), drives: true };
+    // The series is in this order.
+    let after = run.host_series.partition_point(|host| place(host) < (key.clone(), wanted));
+    let neighbours = &run.host_series[after.saturating_sub(1)..(after + 1).min(run.host_series.len())];
+    let distance = |host: &&HostReport| place(host).1.abs_diff(wanted);
+    let nearest = neighbours.iter().filter(|host| host.key == key).min_by_key(distance)?;
+    (distance(&nearest) <= sample.length_ns()).then_some(&nearest.usage)
+}
+
+fn host_fields(usage: Option<&HostUse>) -> [String; 8] {
+    let of = |get: fn(&HostUse) -> Option<f64>| field(usage.and_then(get));
+    [
+        of(|usage| usage.cpu_percent),
+        of(|usage| usage.iowait_percent),
+        of(|usage| usage.process_cpu_percent),
+        field(usage.and_then(|usage| usage.process_rss_bytes)),
+        of(|usage| usage.disk_read_bytes_per_s),
+        of(|usage| usage.disk_write_bytes_per_s),
+        of(|usage| usage.net_rx_bytes_per_s),
+        of(|usage| usage.net_tx_bytes_per_s),
+    ]
+}
+
+fn kind_fields(kind: Option<&KindSample>) -> [String; 9] {
+    let Some(kind) = kind else { return Default::default() };
+    [
+        kind.ok.to_string(),
+        kind.rollback.to_string(),
+        kind.unknown.to_string(),
+        kind.failed.to_string(),
+        total(&kind.faults).to_string(),
+        kind.retries.to_string(),
+        kind.statements.to_string(),
+        field(kind.p95_ms),
+        field(kind.service_p95_ms),
+    ]
+}
+
+fn total(faults: &FaultCounts) -> u64 {
+    FaultKind::ALL.iter().map(|kind| faults[kind.index()]).sum()
+}
+
+fn field(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}

@@ -1,0 +1,98 @@
+//! What this tool doubts about a report as a whole, each with a remedy. What speaks against a single run is a reason of
+//! its verdict and not repeated here.
+
+use std::collections::BTreeSet;
+
+use crate::analysis::verdict::Verdict;
+use crate::analysis::{Metric, Report, RunReport};
+use crate::ledger::StudyState;
+
+/// Said wherever absolute figures would be.
+pub(super) const WITHHELD: &str =
+    "absolute figures are withheld, as the study asks (report.relative_only); --absolute shows them";
+
+/// An interval wider than this share of its mean.
+const WIDE: f64 = 0.05;
+/// So many transactions leave ten values beyond the 99th percentile.
+const ENOUGH_FOR_P99: u64 = 1_000;
+
+/// In the order of their weight.
+pub(super) fn doubts(report: &Report) -> Vec<String> {
+    let mut doubts = Vec::new();
+    if report.withheld {
+        doubts.push(WITHHELD.to_owned());
+    }
+    doubts.extend(unfinished(report));
+    doubts.extend(too_few_runs(report));
+    if report.target.shared_host {
+        let words = "load and database share a machine and compete for its CPU; put the agents on other hosts";
+        doubts.push(words.to_owned());
+    }
+    doubts.extend(without_witness(report));
+    doubts.extend(wide_intervals(report));
+    doubts.extend(thin_tails(report));
+    doubts
+}
+
+fn unfinished(report: &Report) -> Option<String> {
+    match report.state {
+        StudyState::Finished => None,
+        state => Some(format!("the study is {}; this is what there is of it", state.name())),
+    }
+}
+
+fn too_few_runs(report: &Report) -> Option<String> {
+    let wanted = report.repetitions as usize;
+    let cells = |few: &dyn Fn(usize) -> bool| {
+        let short = report.cells.iter().filter(|cell| few(cell.n));
+        short.map(|cell| report.cell_name(cell)).collect::<Vec<_>>().join(", ")
+    };
+    let short = cells(&|n| n < wanted);
+    if !short.is_empty() {
+        return Some(format!("fewer runs count than the {wanted} asked for: {short}"));
+    }
+    let single = cells(&|n| n < 2);
+    let words = "one run has no interval; ask for more with schedule.repetitions";
+    (!single.is_empty()).then(|| words.to_owned())
+}
+
+fn without_witness(report: &Report) -> Option<String> {
+    if report.withheld {
+        return None;
+    }
+    let measured: Vec<&RunReport> = report.runs.iter().filter(|run| run.verdict() != Verdict::Invalid).collect();
+    if let Some(why) = measured.iter().find_map(|run| run.witness_missing.as_ref()) {
+        return Some(format!("the database's own count is missing: {why}"));
+    }
+    let alone = !measured.is_empty() && measured.iter().all(|run| run.witness.is_empty());
+    alone.then(|| format!("nobody but the virtual users counted: {} keeps no count of its own", report.target.kind))
+}
+
+fn wide_intervals(report: &Report) -> Option<String> {
+    let metric = if report.by_transactions() { Metric::ServiceMeanMs } else { Metric::Tps };
+    let mut wide = Vec::new();
+    for cell in &report.cells {
+        if let Some(summary) = cell.metrics.get(metric)
+            && let Some(half) = summary.plus_minus().filter(|half| *half > WIDE * summary.mean)
+        {
+            wide.push(format!("{} \u{b1} {:.0} %", report.cell_name(cell), 100.0 * half / summary.mean));
+        }
+    }
+    (!wide.is_empty())
+        .then(|| format!("wide intervals of {}: {}; more or longer runs narrow them", metric.name(), wide.join(", ")))
+}
+
+fn thin_tails(report: &Report) -> Option<String> {
+    let count = |run: &RunReport| -> u64 { run.transactions.values().map(|kind| kind.ok + kind.rollback).sum() };
+    let thin: BTreeSet<(u64, &str)> = report
+        .runs
+        .iter()
+        .filter(|run| run.verdict() != Verdict::Invalid && !run.superseded && !run.transactions.is_empty())
+        .map(|run| (count(run), run.profile.as_str()))
+        .filter(|(count, _)| *count < ENOUGH_FOR_P99)
+        .collect();
+    let (count, profile) = thin.first()?;
+    Some(format!(
+        "p99 rests on as few as {count} transactions a run ({profile}); measure for longer before reading much into it"
+    ))
+}

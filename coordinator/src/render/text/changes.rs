@@ -1,0 +1,55 @@
+//! What the variants change, as a table.
+
+use super::table::{Align, Column};
+use crate::analysis::{Cell, Change, Conclusion, Metric, Report};
+
+/// What people compare first.
+const SHOWN: [Metric; 4] = [Metric::Tps, Metric::P95Ms, Metric::CpuMsPerTxn, Metric::DbHostCpuPercent];
+/// The same where the window is a number of transactions.
+const SHOWN_OF_TRANSACTIONS: [Metric; 3] = [Metric::ServiceMeanMs, Metric::ServiceP95Ms, Metric::CpuMsPerTxn];
+
+/// None where there is nothing to compare.
+pub(super) fn columns(report: &Report) -> Option<Vec<Column>> {
+    let shown: &[Metric] = if report.by_transactions() { &SHOWN_OF_TRANSACTIONS } else { &SHOWN };
+    let rows: Vec<(&Cell, Metric, &Change)> = report
+        .cells
+        .iter()
+        .flat_map(|cell| shown.iter().filter_map(move |metric| Some((cell, *metric, cell.change.get(*metric)?))))
+        .collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let column = |title: &str, align, rank, of: &dyn Fn(&Cell, Metric, &Change) -> String| {
+        Column::new(title, align, rank, rows.iter().map(|(cell, metric, change)| of(cell, *metric, change)))
+    };
+    Some(vec![
+        column("profile", Align::Left, 0, &|cell, _, _| cell.profile.clone()),
+        column("variant", Align::Left, 0, &|cell, _, _| cell.variant.clone()),
+        column("metric", Align::Left, 0, &|_, metric, _| metric.name().to_owned()),
+        column("change", Align::Right, 0, &|_, _, change| format!("{:+.1}%", change.change.percent)),
+        column("interval", Align::Right, 0, &|_, _, change| {
+            let [low, high] = change.change.ci;
+            format!("{low:+.1} to {high:+.1}")
+        }),
+        column("p", Align::Right, 5, &|_, _, change| p_value(change.p)),
+        column("p (Holm)", Align::Right, 4, &|_, _, change| p_value(change.p_holm)),
+        column("n", Align::Right, 2, &|_, _, change| change.n.to_string()),
+        column("conclusion", Align::Left, 0, &|_, _, change| conclusion(change)),
+    ])
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+fn conclusion(change: &Change) -> String {
+    let words = match change.conclusion {
+        Conclusion::Higher => "higher",
+        Conclusion::Lower => "lower",
+        Conclusion::NoDifferenceShown => "no difference shown",
+    };
+    match change.not_after_correction_for {
+        Some(comparisons) => format!("{words}, not after correction for {comparisons} comparisons"),
+        None => words.to_owned(),
+    }
+}

@@ -1,0 +1,52 @@
+//! Numbers as people read them: about four digits, none of them noise.
+
+use crate::analysis::statistics::Summary;
+
+/// A figure of any size.
+pub(super) fn number(value: f64) -> String {
+    let decimals = decimals(value);
+    format!("{value:.decimals$}")
+}
+
+/// A mean and half the width of its interval, both to the same digit.
+pub(super) fn plus_minus(summary: &Summary) -> String {
+    match summary.plus_minus() {
+        None => number(summary.mean),
+        Some(half) => {
+            let decimals = decimals(summary.mean);
+            format!("{:.decimals$} \u{b1} {half:.decimals$}", summary.mean)
+        }
+    }
+}
+
+/// Digits after the point.
+fn decimals(value: f64) -> usize {
+    match value.abs() {
+        0.0 => 0,
+        size if size >= 1000.0 => 0,
+        size if size >= 100.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_about_four_digits() {
+        for (value, text) in
+            [(0.0, "0"), (0.0421, "0.042"), (1.234, "1.23"), (98.765, "98.77"), (123.45, "123.5"), (54321.9, "54322")]
+        {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn an_interval_is_told_where_there_is_one() {
+        let summary = Summary { mean: 1234.5, sd: Some(8.0), ci: Some([1224.5, 1244.5]) };
+        assert_eq!(plus_minus(&summary), "1234 \u{b1} 10");
+        assert_eq!(plus_minus(&Summary { sd: None, ci: None, ..summary }), "1234");
+    }
+}

@@ -1,0 +1,135 @@
+//! What makes a run degraded, in both directions: just within its bound, and just beyond.
+
+mod synthetic;
+
+use synthetic::judged::{expect, judge};
+use synthetic::{LOAD_S, MS, S, T0, TPS, WINDOW_S};
+use vufleet::analysis::verdict::Verdict::{self, Degraded, Invalid, Valid};
+use vufleet::ledger::MeasureFacts;
+use vufleet_proto::v1;
+use vufleet_proto::v1::event::Body;
+
+/// The database counts so many commits more in each second than the clients.
+fn witness_off_by(per_s: i64) -> (Verdict, String) {
+    judge(move |tape| {
+        for reading in tape.readings() {
+            let seconds = (reading.before_ns + MS).saturating_sub(T0) / S;
+            let commits = reading.values.get_mut("Com_commit").unwrap();
+            *commits = commits.checked_add_signed(per_s * seconds as i64).unwrap();
+        }
+    })
+}
+
+#[test]
+fn witnesses() {
+    // Of 4000 transactions; 16 sessions and 2 ms of reading allow for 16 and a half more.
+    expect(witness_off_by(2), Valid, "");
+    let words = |percent: &str, side: &str, database: u32| {
+        format!(
+            "the clients' tps count is {percent} % {side} the database's (4000 against {database}) in Com_commit; \
+             does anybody else use this database?"
+        )
+    };
+    expect(witness_off_by(4), Degraded, &words("2.0", "below", 4080));
+    expect(witness_off_by(-4), Degraded, &words("2.0", "above", 3920));
+    expect(witness_off_by(10), Degraded, &words("4.8", "below", 4200));
+    expect(witness_off_by(13), Invalid, &words("6.1", "below", 4260));
+}
+
+#[test]
+fn a_busy_driving_host() {
+    let busy = |ticks: u64, shared: bool| {
+        judge(move |tape| {
+            tape.facts().shared_host = shared;
+            for sample in tape.hosts("load-a") {
+                let cpu = sample.cpu.as_mut().unwrap();
+                let seconds = cpu.system / 20;
+                cpu.user = seconds * (ticks - 20);
+                cpu.idle = seconds * (190 - ticks);
+            }
+        })
+    };
+    let words = "the host of driving agent load-a was 92 % busy; add agents on other hosts";
+    expect(busy(184, false), Degraded, words);
+    expect(busy(184, true), Valid, "");
+    expect(busy(179, false), Valid, "");
+}
+
+#[test]
+fn errors() {
+    let faults = |count: u64| {
+        judge(move |tape| {
+            let kind = &mut tape.interval("load-a", 9).kinds[0];
+            kind.faults = vec![v1::FaultCount { kind: v1::FaultKind::FaultDeadlock as i32, count }];
+        })
+    };
+    expect(faults(60), Degraded, "1.5 faults per 100 transactions");
+    expect(faults(40), Valid, "");
+}
+
+#[test]
+fn clocks() {
+    let uncertain = |ns: u64| judge(move |tape| tape.interval("load-b", 9).uncertainty_ns = ns);
+    expect(uncertain(60 * MS), Degraded, "the agents' clocks are known to 60.0 ms, the window needs 50.0 ms");
+    expect(uncertain(50 * MS), Valid, "");
+    let short = judge(|tape| {
+        tape.facts().measure = MeasureFacts::DurationNs(4 * S);
+        tape.interval("load-b", 3).uncertainty_ns = 25 * MS;
+    });
+    expect(short, Degraded, "the agents' clocks are known to 25.0 ms, the window needs 20.0 ms");
+}
+
+/// Throughput as a function of the second; counters are taken away.
+fn shaped(shape: impl Fn(u64) -> u64) -> (Verdict, String) {
+    judge(|tape| {
+        tape.events.retain(|(_, body)| !matches!(body, Body::Counters(_)));
+        for (_, interval) in tape.intervals().filter(|(_, it)| it.start_ns >= T0) {
+            interval.kinds[0].ok = shape((interval.start_ns - T0) / S);
+        }
+    })
+}
+
+#[test]
+fn steadiness() {
+    let words = "throughput went -49 % from the first to the last third of the window; ramp up for longer";
+    expect(shaped(|second| 200 - 5 * second), Degraded, words);
+    expect(shaped(|second| 200 - second), Valid, "");
+    // As large a drift, drowned in noise: every other second does next to nothing.
+    expect(shaped(|second| if second % 2 == 0 { 200 - 5 * second } else { 20 }), Valid, "");
+}
+
+#[test]
+fn users_that_ended_early() {
+    let ended = |second: u64| {
+        judge(move |tape| {
+            for later in second..LOAD_S {
+                tape.interval("load-a", later).ended = 2;
+            }
+        })
+    };
+    expect(ended(9), Degraded, "2 sessions ended before the run did");
+    expect(ended(WINDOW_S + 2), Valid, "");
+}
+
+#[test]
+fn arrivals_that_found_nobody_idle() {
+    let not_started = |second: u64| {
+        judge(move |tape| {
+            tape.intervals().for_each(|(_, it)| it.due = TPS);
+            tape.interval("load-a", second).not_started = 30;
+        })
+    };
+    let words = "30 of 4000 arrivals found no idle session; add virtual users or lower the rate";
+    expect(not_started(9), Degraded, words);
+    expect(not_started(1), Valid, "");
+}
+
+#[test]
+fn the_worst_reason_comes_first() {
+    let found = judge(|tape| {
+        tape.interval("load-a", 9).ended = 1;
+        tape.interval("load-b", 1).sessions = 4;
+    });
+    let words = "12 of 16 sessions were connected when the window began; 1 session ended before the run did";
+    expect(found, Invalid, words);
+}

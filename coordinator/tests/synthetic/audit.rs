@@ -1,0 +1,71 @@
+//! A study of two variants, and its report in every form.
+
+use std::collections::BTreeMap;
+
+use vufleet::analysis::{Options, Report, report};
+use vufleet::ledger::RunEnd;
+use vufleet::render::files;
+
+use super::{Lab, MS, S, STUDY, T0, Tape, histogram};
+
+/// Two profiles, two variants, three blocks, and one invalid run that was repeated. Everything that the database does
+/// is `scale` times as much.
+pub fn lab(scale: u64, relative_only: bool) -> Lab {
+    let study = format!(
+        "{}\n[[variants]]\nname = \"baseline\"\n[[variants]]\nname = \"audit\"\n[report]\nrelative_only = {relative_only}\n",
+        STUDY.replace("vus = 16", "vus = [4, 16]")
+    );
+    let mut lab = Lab::of(&study);
+    for (profile, vus, tps) in [("4vu", 4, 40), ("16vu", 16, 100)] {
+        for block in 1..=3 {
+            for (variant, share) in [("baseline", 100), ("audit", 92)] {
+                let rate = scale * (tps * (share + u64::from(block)) / 100);
+                let mut tape = scaled(Tape::with_rate(block, rate), scale);
+                (tape.variant, tape.profile) = (variant.to_owned(), profile.to_owned());
+                tape.facts().sessions = vus;
+                tape.facts().vus = vus;
+                tape.intervals().for_each(|(_, interval)| interval.sessions = vus / 2);
+                if (profile, block, variant) == ("16vu", 2, "audit") {
+                    let mut broken = tape.clone();
+                    broken.end = Some((T0 + 9 * S, RunEnd::Stopped));
+                    lab.record(broken);
+                    tape.attempt = 2;
+                }
+                lab.record(tape);
+            }
+        }
+    }
+    lab.finish();
+    lab
+}
+
+fn scaled(mut tape: Tape, scale: u64) -> Tape {
+    let spread = || (1..=100).map(|i| i * 64_000 * scale);
+    let (service, response) = (histogram(spread()), histogram(spread().map(|ns| ns + MS * scale)));
+    for (_, interval) in tape.intervals() {
+        interval.not_started = scale;
+        for kind in &mut interval.kinds {
+            interval.due = kind.ok + scale;
+            (kind.service, kind.response) = (service.clone(), response.clone());
+        }
+    }
+    for sample in tape.hosts("observer") {
+        sample.disks[0].write_bytes *= scale;
+        sample.processes[1].rss_bytes *= scale;
+    }
+    tape
+}
+
+pub fn told(lab: &Lab, absolute: bool) -> Report {
+    report(&lab.ledger, "last", Options { absolute }).unwrap()
+}
+
+pub fn all_files(report: &Report) -> BTreeMap<String, String> {
+    let mut found: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+    files(report, &mut |name, bytes| {
+        found.entry(name.to_owned()).or_default().extend(bytes);
+        Ok(())
+    })
+    .unwrap();
+    found.into_iter().map(|(name, bytes)| (name, String::from_utf8(bytes).unwrap())).collect()
+}
