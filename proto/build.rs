@@ -6,6 +6,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     tonic_prost_build::configure()
         .bytes(".vufleet.v1.KindCounts")
         .bytes(".vufleet.v1.Output")
+        .skip_debug([".vufleet.v1.Secrets"])
         .compile_fds(descriptors)?;
     Ok(())
 }

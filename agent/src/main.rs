@@ -16,6 +16,7 @@ fn main() -> ExitCode {
         }
     };
     start_log(config.log_format);
+    follow_parent();
     session::install_tls_provider();
     if let Err(error) = limits::raise_open_files() {
         tracing::warn!(%error, "the limit of open files stays as it is");
@@ -26,6 +27,19 @@ fn main() -> ExitCode {
             eprintln!("vufleet-agent: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// An agent that a `vufleet` started for itself ends with it, however that ends.
+fn follow_parent() {
+    let Some(parent) = std::env::var("VUFLEET_PARENT").ok().and_then(|pid| pid.parse::<i32>().ok()) else { return };
+    if let Err(errno) = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM) {
+        tracing::warn!(%errno, "this agent may outlive the process that started it");
+    }
+    // It may have ended before the kernel was told.
+    if nix::unistd::getppid().as_raw() != parent {
+        eprintln!("vufleet-agent: the process that started this agent has gone");
+        std::process::exit(0);
     }
 }
 

@@ -170,7 +170,11 @@ impl Job {
             if fault.kind.ends_connection() {
                 session.take().into_iter().for_each(S::discard);
             }
-            let may_pass = fault.kind.is_transient() || fault.kind == FaultKind::ConnectionLost;
+            // A server that let us in before and does not now is probably starting again.
+            let let_in_before = self.rows.load(Ordering::Relaxed) > 0;
+            let may_pass = fault.kind.is_transient()
+                || fault.kind == FaultKind::ConnectionLost
+                || (fault.kind == FaultKind::Refused && let_in_before);
             if !may_pass || attempt == ATTEMPTS || self.over.load(Ordering::Relaxed) {
                 return Err(fault);
             }

@@ -115,7 +115,7 @@ impl<'a> Course<'a> {
                 if let Err(error) = self.open_results() {
                     self.fail(error);
                 }
-                if self.interrupted || self.failure.is_some() {
+                if self.failure.is_some() {
                     self.stop();
                 }
             }
@@ -146,7 +146,7 @@ impl<'a> Course<'a> {
         self.failure.get_or_insert(error);
     }
 
-    /// Acts on a nudge. Before the coordinator accepted the job there is nothing to stop by name: the stop follows then.
+    /// Acts on a nudge.
     fn nudged(&mut self, nudge: Nudge) -> anyhow::Result<Option<Ended>> {
         match nudge {
             Nudge::Note(text) => self.console.note(&text),
@@ -178,9 +178,12 @@ impl<'a> Course<'a> {
         Ended::Left
     }
 
+    /// Ends the job, by its study's id where it has one. A coordinator has one job at a time, and this stream is of it.
     fn stop(&mut self) {
-        let Some(study_id) = self.study_id.clone().filter(|_| !self.stop_sent) else { return };
-        self.stop_sent = true;
+        if std::mem::replace(&mut self.stop_sent, true) {
+            return;
+        }
+        let study_id = self.study_id.clone().unwrap_or_default();
         let mut operator = self.operator.clone();
         self.stopping = Some(tokio::spawn(async move { operator.stop(&study_id).await }));
     }

@@ -43,9 +43,9 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     let written = pilot.core.record.with(move |ledger| ledger.set_study_state(&id, state, at_ns, &message)).await;
     let reported = report(pilot, &study_id).await;
     // The first thing that went wrong is the one to tell.
-    let short = ended?;
+    ended?;
     written?;
-    reported.map(|()| short)
+    reported
 }
 
 /// Enters the study into the ledger.

@@ -27,7 +27,8 @@ fn an_account_may_be_limited_by_itself() {
         &["'bench'@'%'", "allows it 68", "WITH MAX_USER_CONNECTIONS 69"],
     );
     let mut own_control = study(64);
-    own_control.control = Some(Control { user: "root".to_owned(), password_source: None, database: None });
+    own_control.control =
+        Some(Control { user: "root".to_owned(), password_source: None, password: None, database: None });
     assert_eq!(on_server(&own_control, &[("max_user_connections", "64")]), []);
     assert_eq!(on_server(&own_control, &[("max_user_connections", "63")]).len(), 1);
 }
