@@ -53,8 +53,8 @@ impl From<crate::ledger::LedgerError> for Halt {
     }
 }
 
-/// What a job is called before its study has an id.
-pub fn name_of(job: &v1::Job) -> &'static str {
+/// What kind of job it is, for its name.
+pub fn kind_of(job: &v1::Job) -> &'static str {
     match job.kind() {
         v1::job::Kind::Run => "run",
         v1::job::Kind::Smoke => "smoke",
@@ -66,8 +66,15 @@ pub fn name_of(job: &v1::Job) -> &'static str {
 }
 
 /// Does a job to its end and tells how it ended.
-pub async fn work(core: Arc<Core>, job: v1::Job, stopped: watch::Receiver<bool>, progress: mpsc::Sender<v1::Progress>) {
+pub async fn work(
+    core: Arc<Core>,
+    job: v1::Job,
+    name: String,
+    stopped: watch::Receiver<bool>,
+    progress: mpsc::Sender<v1::Progress>,
+) {
     let teller = Teller::new(progress);
+    teller.accepted(&name, "").await;
     let finished = match attempt(core, job, stopped, teller.clone()).await {
         Ok(()) => v1::Finished { exit_code: 0, message: String::new() },
         Err(halt) => v1::Finished { exit_code: halt.exit_code(), message: halt.message() },

@@ -10,6 +10,7 @@ pub mod service;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -52,13 +53,17 @@ pub struct Core {
     pub instance: u64,
     /// The job at hand.
     pub job: Mutex<Option<CurrentJob>>,
+    /// Jobs taken so far.
+    pub jobs: AtomicU64,
 }
 
 /// The job at hand, as far as others may interfere with it.
 #[derive(Debug)]
 pub struct CurrentJob {
-    /// The study's id once it has one; until then what the job is.
-    pub study_id: String,
+    /// What it was called when it was taken.
+    pub job: String,
+    /// The id of its study, once there is one.
+    pub study_id: Option<String>,
     /// Turned true to end it.
     pub stop: watch::Sender<bool>,
 }
@@ -86,6 +91,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         options,
         instance: rand::random_range(1..u64::MAX),
         job: Mutex::new(None),
+        jobs: AtomicU64::new(0),
     });
     let (stop, stopped) = oneshot::channel::<()>();
     let limit = vufleet_proto::MAX_MESSAGE_BYTES;
@@ -144,22 +150,33 @@ impl Server {
     }
 }
 
+impl CurrentJob {
+    /// What people call it.
+    fn name(&self) -> &str {
+        self.study_id.as_deref().unwrap_or(&self.job)
+    }
+}
+
 impl Core {
-    /// Claims the coordinator for a job. The name of the one at hand when there is one.
-    pub fn claim(&self, what: &str) -> Result<watch::Receiver<bool>, String> {
+    /// Claims the coordinator for a job of a kind, and names it.
+    ///
+    /// # Errors
+    /// The name of the job at hand, when there is one.
+    pub fn claim(&self, kind: &str) -> Result<(String, watch::Receiver<bool>), String> {
         let mut job = self.lock_job();
         if let Some(current) = &*job {
-            return Err(current.study_id.clone());
+            return Err(current.name().to_owned());
         }
+        let name = format!("{kind}-{}", self.jobs.fetch_add(1, Ordering::Relaxed) + 1);
         let (stop, stopped) = watch::channel(false);
-        *job = Some(CurrentJob { study_id: what.to_owned(), stop });
-        Ok(stopped)
+        *job = Some(CurrentJob { job: name.clone(), study_id: None, stop });
+        Ok((name, stopped))
     }
 
-    /// Renames the job at hand once its study has an id.
+    /// Notes the id of the study that the job at hand works on.
     pub fn name_job(&self, study_id: &str) {
         if let Some(job) = &mut *self.lock_job() {
-            study_id.clone_into(&mut job.study_id);
+            job.study_id = Some(study_id.to_owned());
         }
     }
 
@@ -178,17 +195,18 @@ impl Core {
         let job = self.lock_job();
         job.as_ref().map(|job| {
             job.stop.send_replace(true);
-            job.study_id.clone()
+            job.name().to_owned()
         })
     }
 
     /// Tells the job of that name to end. `Err` names the one that is at hand instead.
     pub fn end_job_named(&self, wanted: &str) -> Result<Option<String>, String> {
-        match self.lock_job().as_ref().map(|job| job.study_id.clone()) {
-            None => Ok(None),
-            Some(name) if wanted.is_empty() || name == wanted => Ok(self.end_job()),
-            Some(name) => Err(name),
+        match &*self.lock_job() {
+            None => return Ok(None),
+            Some(job) if wanted.is_empty() || job.job == wanted || job.study_id.as_deref() == Some(wanted) => {}
+            Some(job) => return Err(job.name().to_owned()),
         }
+        Ok(self.end_job())
     }
 
     fn lock_job(&self) -> std::sync::MutexGuard<'_, Option<CurrentJob>> {

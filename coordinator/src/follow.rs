@@ -94,6 +94,8 @@ struct Course<'a> {
     console: &'a mut Console,
     destination: Destination,
     study_id: Option<String>,
+    /// What the coordinator calls the job.
+    job: Option<String>,
     interrupted: bool,
     /// Why the job is to fail whatever the coordinator says.
     failure: Option<anyhow::Error>,
@@ -103,19 +105,29 @@ struct Course<'a> {
 
 impl<'a> Course<'a> {
     fn new(operator: Operator, console: &'a mut Console, destination: Destination) -> Self {
-        let (study_id, failure, stopping) = (None, None, None);
-        Course { operator, console, destination, study_id, interrupted: false, failure, stopping, stop_sent: false }
+        Course {
+            operator,
+            console,
+            destination,
+            study_id: None,
+            job: None,
+            interrupted: false,
+            failure: None,
+            stopping: None,
+            stop_sent: false,
+        }
     }
 
     /// Takes one message; the last one comes back.
     fn take(&mut self, progress: Progress) -> Option<Finished> {
         match progress.body? {
             Body::Accepted(accepted) => {
-                self.study_id = Some(accepted.study_id);
+                self.study_id = Some(accepted.study_id).filter(|id| !id.is_empty());
+                self.job = self.study_id.clone().or(Some(accepted.job).filter(|job| !job.is_empty()));
                 if let Err(error) = self.open_results() {
                     self.fail(error);
                 }
-                if self.failure.is_some() {
+                if self.interrupted || self.failure.is_some() {
                     self.stop();
                 }
             }
@@ -146,7 +158,7 @@ impl<'a> Course<'a> {
         self.failure.get_or_insert(error);
     }
 
-    /// Acts on a nudge.
+    /// Acts on a nudge. Before the coordinator accepted the job there is nothing to stop by name: the stop follows then.
     fn nudged(&mut self, nudge: Nudge) -> anyhow::Result<Option<Ended>> {
         match nudge {
             Nudge::Note(text) => self.console.note(&text),
@@ -178,14 +190,11 @@ impl<'a> Course<'a> {
         Ended::Left
     }
 
-    /// Ends the job, by its study's id where it has one. A coordinator has one job at a time, and this stream is of it.
     fn stop(&mut self) {
-        if std::mem::replace(&mut self.stop_sent, true) {
-            return;
-        }
-        let study_id = self.study_id.clone().unwrap_or_default();
+        let Some(job) = self.job.clone().filter(|_| !self.stop_sent) else { return };
+        self.stop_sent = true;
         let mut operator = self.operator.clone();
-        self.stopping = Some(tokio::spawn(async move { operator.stop(&study_id).await }));
+        self.stopping = Some(tokio::spawn(async move { operator.stop(&job).await }));
     }
 
     async fn answered(

@@ -105,7 +105,7 @@ fn usage_errors_exit_with_2() {
         ("agents --coordinator http://db1:7411", "--insecure"),
         ("stop --coordinator http://db1:7411", "--insecure"),
         ("coordinator --listen 0.0.0.0:0", "--insecure"),
-        ("coordinator --keep 7", "7d"),
+        ("coordinator --lease 7", "for example 10s"),
     ] {
         vufleet(dir.path(), line).assert().code(2).stdout("").stderr(contains(says));
     }

@@ -55,7 +55,7 @@ pub(super) async fn begin(pilot: &mut Pilot, name: &str) -> Result<StudyId, Halt
     let facts = StudyFacts { begun_ns: pilot.core.clock.now(), vufleet: env!("CARGO_PKG_VERSION").to_owned() };
     let study_id = pilot.core.record.with(move |ledger| ledger.begin_study(&study, &facts)).await?;
     pilot.core.name_job(&study_id.0);
-    pilot.teller.accepted(&study_id.0).await;
+    pilot.teller.accepted(&study_id.0, &study_id.0).await;
     Ok(study_id)
 }
 

@@ -20,8 +20,9 @@ impl Teller {
         }
     }
 
-    pub(super) async fn accepted(&self, study_id: &str) {
-        self.tell(Body::Accepted(v1::Accepted { study_id: study_id.to_owned() })).await;
+    /// The job has a name by which it can be stopped, and at some time a study.
+    pub(super) async fn accepted(&self, job: &str, study_id: &str) {
+        self.tell(Body::Accepted(v1::Accepted { study_id: study_id.to_owned(), job: job.to_owned() })).await;
     }
 
     pub(super) async fn line(&self, text: impl Into<String>) {

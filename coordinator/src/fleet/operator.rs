@@ -46,7 +46,7 @@ impl Operator for OperatorService {
 
     async fn submit(&self, request: Request<v1::Job>) -> Result<Response<Progress>, Status> {
         let job = request.into_inner();
-        let stopped = self.core.claim(autopilot::name_of(&job)).map_err(|current| {
+        let (name, stopped) = self.core.claim(autopilot::kind_of(&job)).map_err(|current| {
             Status::failed_precondition(format!(
                 "this coordinator is busy with {current}; wait for it, or end it with `vufleet stop {current}`"
             ))
@@ -55,7 +55,7 @@ impl Operator for OperatorService {
         let core = Arc::clone(&self.core);
         // The job goes on when the terminal that started it goes away.
         tokio::spawn(async move {
-            let work = tokio::spawn(autopilot::work(Arc::clone(&core), job, stopped, progress));
+            let work = tokio::spawn(autopilot::work(Arc::clone(&core), job, name, stopped, progress));
             if let Err(error) = work.await {
                 tracing::error!(%error, "a job died");
             }

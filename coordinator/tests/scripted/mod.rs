@@ -48,7 +48,7 @@ impl Submitted {
     }
 
     pub async fn accept(&self, study_id: &str) {
-        self.say(Body::Accepted(v1::Accepted { study_id: study_id.into() })).await;
+        self.say(Body::Accepted(v1::Accepted { study_id: study_id.into(), job: String::new() })).await;
     }
 
     pub async fn line(&self, text: &str) {
