@@ -3,6 +3,7 @@
 //! [`fold`] reduces the events of one run, [`statistics`] says what several runs are worth, [`report`] puts a study
 //! together. The forms that reports take are in [`crate::render`].
 
+mod cell;
 mod change;
 mod drift;
 pub mod fold;
@@ -24,13 +25,15 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub use cell::Cell;
 pub use change::{Change, Conclusion};
 pub use metric::{Metric, Metrics};
 pub use run::{HostReport, KindLatencies, KindReport, RunReport, WholeRun};
 
-use crate::ledger::{Ledger, LedgerError, MeasureFacts, Outline, Pace, RunId, RunRecord, StudyRecord, StudyState};
+use crate::ledger::{
+    Ledger, LedgerError, MeasureFacts, Outline, Pace, ProfileOutline, RunId, RunRecord, StudyRecord, StudyState,
+};
 use fold::Fold;
-use statistics::Summary;
 use verdict::Verdict;
 
 /// What the reader asked for.
@@ -111,23 +114,6 @@ pub struct ProfileReport {
     pub workload: BTreeMap<String, Value>,
 }
 
-/// The runs of one variant and profile.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
-    /// Variant.
-    pub variant: String,
-    /// Profile id.
-    pub profile: String,
-    /// Runs that count.
-    pub n: usize,
-    /// Over the means of those runs.
-    pub metrics: Metrics<Summary>,
-    /// Against the baseline.
-    pub change: Metrics<Change>,
-    /// CPU of each database host, where there are several.
-    pub hosts: BTreeMap<String, Summary>,
-}
-
 /// Reports on a study (its id, a prefix of it, or `last`). Absolute figures that the study withholds are left out here,
 /// once, unless the options ask for them: no renderer ever sees them.
 pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, LedgerError> {
@@ -139,31 +125,29 @@ pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, 
             continue; // under way
         }
         interval_ns = interval_ns.or(run.facts.as_ref().map(|facts| facts.interval_ns));
-        if let Some(profile) = study.outline.profile(&run.planned.profile) {
-            let fold = Fold::new(&run, profile, study.outline.has_server_counters());
-            runs.push(fold_run(ledger, &run, fold)?);
-        }
+        runs.extend(fold_run(ledger, &study.outline, &run)?);
     }
     supersede(&mut runs);
     let report = Report::of(study, runs, interval_ns);
     Ok(if report.relative_only && !options.absolute { report.withheld() } else { report })
 }
 
-/// Folds one run, whatever became of it.
+/// Folds one run, whatever became of it. Nothing is withheld here: this is for deciding, not for telling.
 pub fn run(ledger: &Ledger, run: RunId) -> Result<RunReport, LedgerError> {
     let run = ledger.run(run)?;
     let study = ledger.study(&run.study.0)?;
-    let profile = study.outline.profile(&run.planned.profile).ok_or(LedgerError::NoRun { run: run.id.0 })?;
-    let fold = Fold::new(&run, profile, study.outline.has_server_counters());
-    fold_run(ledger, &run, fold)
+    fold_run(ledger, &study.outline, &run)?.ok_or(LedgerError::NoRun { run: run.id.0 })
 }
 
-fn fold_run(ledger: &Ledger, run: &RunRecord, mut fold: Fold<'_>) -> Result<RunReport, LedgerError> {
+/// None of a run whose profile the study does not have.
+fn fold_run(ledger: &Ledger, outline: &Outline, run: &RunRecord) -> Result<Option<RunReport>, LedgerError> {
+    let Some(profile) = outline.profile(&run.planned.profile) else { return Ok(None) };
+    let mut fold = Fold::new(run, profile, outline.has_server_counters());
     for fact in ledger.facts(run.id)? {
         fold.fact(fact);
     }
     ledger.each_event(run.id, &mut |recorded| fold.event(&recorded))?;
-    Ok(fold.finish())
+    Ok(Some(fold.finish()))
 }
 
 /// Of several attempts at one run, the last that may be believed counts.
@@ -205,7 +189,7 @@ impl Report {
                 shared_host: runs.iter().any(|run| run.shared_host),
             },
             profiles: outline.profiles.iter().map(|profile| ProfileReport::of(profile, &workload)).collect(),
-            cells: cells(&outline, &runs),
+            cells: cell::cells(&outline, &runs),
             baseline: outline.baseline,
             variants: outline.variants,
             workload,
@@ -239,7 +223,7 @@ impl Report {
 }
 
 impl ProfileReport {
-    fn of(profile: &crate::ledger::ProfileOutline, common: &BTreeMap<String, Value>) -> ProfileReport {
+    fn of(profile: &ProfileOutline, common: &BTreeMap<String, Value>) -> ProfileReport {
         let own = profile.workload.iter().filter(|(key, _)| !common.contains_key(*key));
         ProfileReport {
             id: profile.id.clone(),
@@ -256,50 +240,4 @@ fn common_options(outline: &Outline) -> BTreeMap<String, Value> {
     let Some((first, others)) = outline.profiles.split_first() else { return BTreeMap::new() };
     let everywhere = |key: &String, value: &Value| others.iter().all(|it| it.workload.get(key) == Some(value));
     first.workload.iter().filter(|(key, value)| everywhere(key, value)).map(|(k, v)| (k.clone(), v.clone())).collect()
-}
-
-fn cells(outline: &Outline, runs: &[RunReport]) -> Vec<Cell> {
-    let mut counted: change::Counted<'_> = BTreeMap::new();
-    for run in runs.iter().filter(|run| run.verdict() != Verdict::Invalid && !run.superseded) {
-        counted.entry((&run.variant, &run.profile)).or_default().insert(run.repetition, run);
-    }
-    let nobody = BTreeMap::new();
-    let mut cells = Vec::new();
-    for profile in &outline.profiles {
-        for variant in &outline.variants {
-            let runs = counted.get(&(variant.as_str(), profile.id.as_str())).unwrap_or(&nobody);
-            cells.push(Cell::of(variant, &profile.id, runs.values().copied(), outline.confidence));
-        }
-    }
-    change::compare(&mut cells, &counted, &outline.baseline, outline.confidence);
-    cells
-}
-
-impl Cell {
-    fn of<'r>(
-        variant: &str,
-        profile: &str,
-        runs: impl Iterator<Item = &'r RunReport> + Clone,
-        confidence: f64,
-    ) -> Cell {
-        let mut metrics = Metrics::new();
-        for metric in Metric::ALL {
-            let values: Vec<f64> = runs.clone().filter_map(|run| run.metrics.get(*metric).copied()).collect();
-            metrics.put(*metric, Summary::of(&values, confidence));
-        }
-        let mut by_host: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for host in runs.clone().flat_map(|run| &run.hosts).filter(|host| !host.key.drives) {
-            by_host.entry(host.key.agent.clone()).or_default().extend(host.usage.cpu_percent);
-        }
-        let several = by_host.len() > 1;
-        let hosts = by_host.into_iter().filter(|_| several);
-        Cell {
-            variant: variant.to_owned(),
-            profile: profile.to_owned(),
-            n: runs.count(),
-            metrics,
-            change: Metrics::new(),
-            hosts: hosts.filter_map(|(host, values)| Some((host, Summary::of(&values, confidence)?))).collect(),
-        }
-    }
 }

@@ -4,8 +4,8 @@ mod synthetic;
 
 use synthetic::{Lab, S, STUDY, T0, Tape, near};
 use vufleet::analysis::verdict::Verdict;
-use vufleet::analysis::{Conclusion, Metric, report};
-use vufleet::ledger::{RunEnd, StudyState};
+use vufleet::analysis::{self, Conclusion, Metric, report};
+use vufleet::ledger::{RunEnd, RunId, StudyState};
 
 #[test]
 fn cells_have_the_interval_of_their_runs_means() {
@@ -14,6 +14,7 @@ fn cells_have_the_interval_of_their_runs_means() {
         lab.record(Tape::with_rate(repetition, tps));
     }
     let report = lab.report();
+    assert!(report.short_cells().is_empty());
     let cell = &report.cells[0];
     assert_eq!((cell.n, cell.profile.as_str(), cell.variant.as_str()), (5, "16vu", "baseline"));
     let tps = cell.metrics.get(Metric::Tps).unwrap();
@@ -35,6 +36,7 @@ fn invalid_runs_are_left_out_and_the_last_valid_attempt_counts() {
     }
     let report = lab.report();
     assert_eq!(report.cells[0].n, 1);
+    assert_eq!(report.short_cells(), ["baseline 16vu has 1 of 3"]);
     near(report.cells[0].metrics.get(Metric::Tps).unwrap().mean, 200.0, 1e-9);
     assert_eq!(report.runs.iter().map(|run| run.superseded).collect::<Vec<_>>(), [false, true, false]);
 }
@@ -81,6 +83,15 @@ fn no_difference_is_concluded_from_noise() {
     let change = report.cells[1].change.get(Metric::Tps).unwrap();
     assert_eq!(change.conclusion, Conclusion::NoDifferenceShown);
     assert!(change.detectable_percent > change.change.percent.abs());
+}
+
+#[test]
+fn one_run_is_reported_as_it_is_in_the_whole() {
+    let mut lab = Lab::new();
+    lab.record(Tape::new(1));
+    let run = lab.record(Tape::with_rate(2, 50));
+    assert_eq!(analysis::run(&lab.ledger, run).unwrap(), lab.report().runs[1]);
+    assert!(analysis::run(&lab.ledger, RunId(99)).is_err());
 }
 
 #[test]

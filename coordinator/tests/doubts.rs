@@ -32,7 +32,8 @@ fn witnesses() {
     };
     expect(witness_off_by(4), Degraded, &words("2.0", "below", 4080));
     expect(witness_off_by(-4), Degraded, &words("2.0", "above", 3920));
-    expect(witness_off_by(10), Degraded, &words("4.8", "below", 4200));
+    // Beyond 5 %, but not by more than what is allowed for.
+    expect(witness_off_by(11), Degraded, &words("5.2", "below", 4220));
     expect(witness_off_by(13), Invalid, &words("6.1", "below", 4260));
 }
 

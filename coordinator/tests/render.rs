@@ -9,6 +9,7 @@ use serde_json::Value;
 use synthetic::audit::{all_files, lab, told};
 use synthetic::{AGENTS, LOAD_S, Lab, RAMP_UP_S, Tape, WINDOW_S, near};
 use vufleet::render::{FILE_NAMES, files, text};
+use vufleet_proto::v1::event::Body;
 
 #[test]
 fn every_file_is_written_in_order_and_in_pieces() {
@@ -171,6 +172,17 @@ fn samples_csv_has_a_row_for_each_agent_and_interval() {
     let inside = rows.iter().filter(|row| row["agent"] == "load-a" && row["in_window"] == "true").count() as u64;
     assert_eq!(inside, WINDOW_S);
     assert!(of("load-a").iter().any(|row| row["start_s"] == RAMP_UP_S.to_string()));
+}
+
+#[test]
+fn an_agent_without_host_samples_is_not_given_its_neighbours() {
+    let mut lab = Lab::new();
+    let mut tape = Tape::new(1);
+    tape.events.retain(|(agent, body)| agent != "load-b" || !matches!(body, Body::Host(_)));
+    lab.record(tape);
+    let rows = rows(&all_files(&lab.report())["samples.csv"]);
+    assert!(rows.iter().filter(|row| row["agent"] == "load-b").all(|row| row["host_cpu_percent"].is_empty()));
+    assert!(rows.iter().filter(|row| row["agent"] == "load-a").all(|row| row["host_cpu_percent"] == "30"));
 }
 
 #[test]

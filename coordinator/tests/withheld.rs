@@ -63,4 +63,6 @@ fn withheld_figures_are_lifted_only_when_asked_for() {
     let results: Value = serde_json::from_str(&files["results.json"]).unwrap();
     assert!(results["cells"][0]["metrics"]["tps"]["mean"].is_number());
     assert_eq!(results["relative_only"], true);
+    assert_eq!(lifted.runs[0].sentences(true), withheld.runs[0].sentences(false));
+    assert_ne!(lifted.runs[0].sentences(true), lifted.runs[0].sentences(false));
 }

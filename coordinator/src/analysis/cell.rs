@@ -1,0 +1,73 @@
+//! From runs to cells: which runs count, and what they are worth together.
+
+use std::collections::BTreeMap;
+
+use super::change::{self, Change};
+use super::statistics::Summary;
+use super::verdict::Verdict;
+use super::{Metric, Metrics, RunReport};
+use crate::ledger::Outline;
+
+/// The runs of one variant and profile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// Variant.
+    pub variant: String,
+    /// Profile id.
+    pub profile: String,
+    /// Runs that count.
+    pub n: usize,
+    /// Over the means of those runs.
+    pub metrics: Metrics<Summary>,
+    /// Against the baseline.
+    pub change: Metrics<Change>,
+    /// CPU of each database host, where there are several.
+    pub hosts: BTreeMap<String, Summary>,
+}
+
+/// Every cell, profile by profile in the order of the study.
+pub(super) fn cells(outline: &Outline, runs: &[RunReport]) -> Vec<Cell> {
+    let mut counted: change::Counted<'_> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.verdict() != Verdict::Invalid && !run.superseded) {
+        counted.entry((&run.variant, &run.profile)).or_default().insert(run.repetition, run);
+    }
+    let nobody = BTreeMap::new();
+    let mut cells = Vec::new();
+    for profile in &outline.profiles {
+        for variant in &outline.variants {
+            let runs = counted.get(&(variant.as_str(), profile.id.as_str())).unwrap_or(&nobody);
+            cells.push(Cell::of(variant, &profile.id, runs.values().copied(), outline.confidence));
+        }
+    }
+    change::compare(&mut cells, &counted, &outline.baseline, outline.confidence);
+    cells
+}
+
+impl Cell {
+    fn of<'r>(
+        variant: &str,
+        profile: &str,
+        runs: impl Iterator<Item = &'r RunReport> + Clone,
+        confidence: f64,
+    ) -> Cell {
+        let mut metrics = Metrics::new();
+        for metric in Metric::ALL {
+            let values: Vec<f64> = runs.clone().filter_map(|run| run.metrics.get(*metric).copied()).collect();
+            metrics.put(*metric, Summary::of(&values, confidence));
+        }
+        let mut by_host: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for host in runs.clone().flat_map(|run| &run.hosts).filter(|host| !host.key.drives) {
+            by_host.entry(host.key.agent.clone()).or_default().extend(host.usage.cpu_percent);
+        }
+        let several = by_host.len() > 1;
+        let hosts = by_host.into_iter().filter(|_| several);
+        Cell {
+            variant: variant.to_owned(),
+            profile: profile.to_owned(),
+            n: runs.count(),
+            metrics,
+            change: Metrics::new(),
+            hosts: hosts.filter_map(|(host, values)| Some((host, Summary::of(&values, confidence)?))).collect(),
+        }
+    }
+}
