@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -170,8 +170,7 @@ impl<W: Workload> Floor<W> {
     }
 
     /// Does something unless the stop comes first.
-    async fn unless_stopped<T>(&self, what: impl Future<Output = T>) -> Option<T> {
-        let mut what = pin!(what);
+    async fn unless_stopped<T>(&self, mut what: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         loop {
             if self.stage() == Stage::Stopping {
                 return None;
@@ -194,7 +193,7 @@ impl<W: Workload> Floor<W> {
                     Some(end) => end + wait,
                     None => Instant::now() + wait.mul_f64(rand::random()),
                 };
-                self.unless_stopped(fine::sleep_until(due)).await.map(|()| due)
+                self.unless_stopped(pin!(fine::sleep_until(due))).await.map(|()| due)
             }
             Pacing::Rate(_) => self.arrivals.as_ref()?.recv().await.ok(),
         }
@@ -224,9 +223,9 @@ impl Local {
         }
     }
 
-    /// Runs a database call unless the session has to be given up first.
-    async fn guard<T>(&self, call: impl Future<Output = T>) -> Option<T> {
-        let mut call = pin!(call);
+    /// Runs a database call unless the session has to be given up first. The call is pinned by the caller: a future that is
+    /// handed over by value is stored twice.
+    async fn guard<T>(&self, mut call: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         std::future::poll_fn(|context| {
             if self.killed.take() {
                 return Poll::Ready(None);
@@ -277,13 +276,15 @@ impl<S: Session, W: Workload> User<S, W> {
     }
 
     /// The whole life: connect at `connect_at`, `connected`, work until the stop or the limit, say goodbye.
-    pub async fn live(mut self, connect_at: Instant, connected: impl FnOnce(Option<u64>)) {
+    pub async fn live(&mut self, connect_at: Instant, connected: impl FnOnce(Option<u64>)) {
         let floor = Rc::clone(&self.floor);
-        let first = floor.unless_stopped(Box::pin(async {
+        let mut first = Box::pin(async {
             fine::sleep_until(connect_at).await;
             Self::first_session(&floor).await
-        }));
-        match first.await {
+        });
+        let opened = floor.unless_stopped(first.as_mut()).await;
+        drop(first);
+        match opened {
             Some(Ok(session)) => self.seat(session),
             Some(Err(fault)) => {
                 floor.refusal.borrow_mut().get_or_insert(fault);
@@ -308,7 +309,9 @@ impl<S: Session, W: Workload> User<S, W> {
             if self.session.is_none() && !self.reopen().await {
                 return;
             }
-            if self.failures > 0 && self.floor.unless_stopped(fine::sleep(back_off(self.failures))).await.is_none() {
+            if self.failures > 0
+                && self.floor.unless_stopped(pin!(fine::sleep(back_off(self.failures)))).await.is_none()
+            {
                 return;
             }
         }
@@ -334,7 +337,7 @@ impl<S: Session, W: Workload> User<S, W> {
     }
 
     async fn pause_before_retry(&mut self, kind: usize, attempt: u32) -> bool {
-        let going_on = self.floor.unless_stopped(fine::sleep(back_off(attempt))).await.is_some();
+        let going_on = self.floor.unless_stopped(pin!(fine::sleep(back_off(attempt)))).await.is_some();
         if going_on {
             self.floor.recorder.borrow_mut().tally.retry(kind);
         }
@@ -345,7 +348,7 @@ impl<S: Session, W: Workload> User<S, W> {
         let Some(session) = &mut self.session else { return Attempt::Over(End::Failed) };
         let since = self.floor.epoch.elapsed().as_nanos() as u64;
         self.local.post.busy(since);
-        let result = self.local.guard(self.workload.run(session)).await;
+        let result = self.local.guard(pin!(self.workload.run(session))).await;
         self.local.post.idle();
         let dropped = result.is_none();
         let fault = match result {
@@ -372,7 +375,7 @@ impl<S: Session, W: Workload> User<S, W> {
         let Some(session) = &mut self.session else { return };
         self.floor.recorder.borrow_mut().tally.fault_rollback(kind);
         self.local.post.busy(self.floor.epoch.elapsed().as_nanos() as u64);
-        let result = self.local.guard(session.rollback()).await;
+        let result = self.local.guard(pin!(session.rollback())).await;
         self.local.post.idle();
         if !matches!(result, Some(Ok(()))) {
             self.lose(kind);
@@ -418,7 +421,7 @@ impl<S: Session, W: Workload> User<S, W> {
     async fn reopen(&mut self) -> bool {
         let floor = Rc::clone(&self.floor);
         for attempt in 1.. {
-            match floor.unless_stopped(Box::pin(Self::open(&floor))).await {
+            match floor.unless_stopped(Box::pin(Self::open(&floor)).as_mut()).await {
                 Some(Ok(session)) => {
                     floor.recorder.borrow_mut().tally.reconnect();
                     self.seat(session);
@@ -431,7 +434,7 @@ impl<S: Session, W: Workload> User<S, W> {
                 None => return false,
             }
             // From 32 ms up: a database that restarts needs seconds, not thousands of attempts.
-            if floor.unless_stopped(fine::sleep(back_off(attempt + 5))).await.is_none() {
+            if floor.unless_stopped(pin!(fine::sleep(back_off(attempt + 5)))).await.is_none() {
                 return false;
             }
         }
@@ -488,6 +491,8 @@ impl<S: Session, W: Workload> User<S, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recorder::Tally;
+    use vufleet_scenarios::oltp::Oltp;
 
     #[test]
     fn back_off_grows_and_is_bounded() {
@@ -497,5 +502,34 @@ mod tests {
         }
         assert!(back_off(1) < Duration::from_millis(2));
         assert!(back_off(20) >= Duration::from_millis(500));
+    }
+    /// Printed by `cargo test -- --nocapture footprint`; a fleet's memory is this times its sessions, and the client's.
+    #[test]
+    fn the_footprint_of_a_user_is_small() {
+        fn of<S: Session>(limit: usize) {
+            let study = "name = \"a\"\nseed = 1\n[target]\nkind = \"simulated\"\n[workload]\nkind = \"oltp\"\n\
+                         script = \"read_write\"\n[[profiles]]\nvus = 1\n";
+            let study = vufleet_scenarios::study::read(study, &Default::default()).unwrap();
+            let vufleet_scenarios::study::Workload::Oltp(shape) = study.workload;
+            let plan = FloorPlan::<Oltp> {
+                target: study.target,
+                statements: Rc::from([]),
+                shape: Rc::new(shape),
+                pacing: Pacing::None,
+                limit: None,
+                arrivals: None,
+                epoch: Instant::now(),
+                doors: 1,
+            };
+            let floor = Floor::new(plan, Recorder::new(Tally::new(1, false), Instant::now()));
+            let seat = Seat { seed: 1, vu: 0, session: 0, run: 1 };
+            let mut user = User::<S, Oltp>::new(floor, Rc::default(), seat);
+            let bytes = size_of_val(&async move { user.live(Instant::now(), |_| ()).await });
+            println!("a user's future with {}: {bytes} bytes", std::any::type_name::<S>());
+            assert!(bytes <= limit, "{bytes} bytes, more than {limit}");
+        }
+        of::<crate::session::MysqlSession>(2_560);
+        of::<crate::session::SqliteSession>(2_048);
+        of::<crate::session::SimulatedSession>(2_048);
     }
 }

@@ -124,10 +124,10 @@ impl<W: Workload> Shift<W> {
             connected.changed.notify_one();
         }
         for (index, (place, seat)) in self.station.seats.iter().enumerate() {
-            let user = User::<S, W>::new(Rc::clone(&self.floor), Rc::clone(&self.locals[index]), *seat);
+            let mut user = User::<S, W>::new(Rc::clone(&self.floor), Rc::clone(&self.locals[index]), *seat);
             let at = begin + gap.mul_f64(*place as f64);
             let connected = Rc::clone(connected);
-            self.users.spawn_local(user.live(at, move |id| connected.one(id)));
+            self.users.spawn_local(async move { user.live(at, move |id| connected.one(id)).await });
         }
     }
 

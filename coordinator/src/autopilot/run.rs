@@ -414,9 +414,12 @@ impl<'a> Flight<'a> {
             TargetKind::Simulated => return Ok(()),
         };
         let agent = pilot.spokesman()?;
-        let result = pilot.ask(&agent, Ask::control(vec![sql.to_owned()])).await?;
-        if !result.error.is_empty() {
-            pilot.teller.warn(format!("the checkpoint after run {} failed: {}", self.run, result.error)).await;
+        let failure = match pilot.ask(&agent, Ask::control(vec![sql.to_owned()])).await {
+            Ok(result) => result.error,
+            Err(halt) => halt.message(),
+        };
+        if !failure.is_empty() {
+            pilot.teller.warn(format!("the checkpoint after run {} failed: {failure}", self.run)).await;
         }
         Ok(())
     }
