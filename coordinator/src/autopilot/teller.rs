@@ -31,7 +31,7 @@ impl Teller {
 
     pub(super) async fn warn(&self, text: impl Into<String>) {
         let text = text.into();
-        tracing::warn!("{text}");
+        tracing::info!("{text}");
         self.tell(Body::Line(v1::Line { level: Level::Warn as i32, text })).await;
     }
 
