@@ -2,6 +2,7 @@
 
 mod build;
 mod figures;
+mod grid;
 mod pilot;
 mod preflight;
 mod run;

@@ -3,11 +3,31 @@
 mod synthetic;
 
 use synthetic::judged::{expect, judge};
-use synthetic::{LOAD_S, MS, S, T0, TPS, WINDOW_S};
+use synthetic::{AGENTS, LOAD_S, MS, S, SESSIONS, T0, TPS, Tape, WINDOW_S};
 use vufleet::analysis::verdict::Verdict::{self, Degraded, Invalid, Valid};
 use vufleet::ledger::MeasureFacts;
 use vufleet_proto::v1;
 use vufleet_proto::v1::event::Body;
+
+/// A run of a number of transactions, done after a while: nothing else is in it.
+fn by_transactions(tape: &mut Tape, length_ns: u64) {
+    tape.facts().measure = MeasureFacts::Transactions(100);
+    tape.facts().ramp_up_ns = 0;
+    tape.events.retain(|(_, body)| matches!(body, Body::Interval(it) if it.start_ns == T0));
+    tape.intervals().for_each(|(_, it)| (it.sessions, it.end_ns) = (0, T0 + length_ns));
+    for agent in AGENTS {
+        let kind = v1::phase::Kind::Connected as i32;
+        let phase = v1::Phase { kind, sessions: SESSIONS, ..Default::default() };
+        tape.events.push((agent.to_owned(), Body::Phase(phase)));
+    }
+    tape.facts().observing.clear();
+}
+
+#[test]
+fn sessions_that_were_done_before_the_first_interval_was_over_had_been_there() {
+    expect(judge(|tape| by_transactions(tape, 100 * MS)), Valid, "");
+    expect(judge(|tape| by_transactions(tape, 900 * MS)), Valid, "");
+}
 
 /// The database counts so many commits more in each second than the clients.
 fn witness_off_by(per_s: i64) -> (Verdict, String) {
@@ -35,6 +55,25 @@ fn witnesses() {
     // Beyond 5 %, but not by more than what is allowed for.
     expect(witness_off_by(11), Degraded, &words("5.2", "below", 4220));
     expect(witness_off_by(13), Invalid, &words("6.1", "below", 4260));
+}
+
+#[test]
+fn a_reading_inside_an_interval_knows_little_of_its_halves() {
+    // A cut came 200 ms late, and the database did nothing meanwhile: 40 transactions are on the wrong side.
+    let late = |lost: u64| {
+        judge(move |tape| {
+            for agent in ["load-a", "load-b"] {
+                tape.interval(agent, 1).end_ns += 200 * MS;
+                tape.interval(agent, 2).start_ns += 200 * MS;
+            }
+            let reading = tape.readings().find(|it| it.before_ns + MS == T0 + 2 * S).unwrap();
+            *reading.values.get_mut("Com_commit").unwrap() -= lost;
+        })
+    };
+    expect(late(0), Valid, "");
+    expect(late(120), Valid, "");
+    let found = late(400);
+    assert_eq!(found.0, Invalid, "another client is still seen: {}", found.1);
 }
 
 #[test]
@@ -78,6 +117,11 @@ fn clocks() {
         tape.interval("load-b", 3).uncertainty_ns = 25 * MS;
     });
     expect(short, Degraded, "the agents' clocks are known to 25.0 ms, the window needs 20.0 ms");
+    let counted = judge(|tape| {
+        by_transactions(tape, 100 * MS);
+        tape.interval("load-b", 0).uncertainty_ns = 25 * MS;
+    });
+    expect(counted, Valid, "");
 }
 
 /// Throughput as a function of the second; counters are taken away.

@@ -110,6 +110,11 @@ impl Sample {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
+    /// The instant that decides where it belongs.
+    pub fn middle_ns(&self) -> u64 {
+        self.start_ns + self.length_ns() / 2
+    }
+
     /// What was done in it.
     pub fn work(&self) -> Work {
         let mut work = Work { statements_outside: self.statements_outside as f64, ..Work::default() };
@@ -214,6 +219,18 @@ pub fn work_between(samples: &[Sample], start_ns: u64, end_ns: u64) -> Work {
         if overlap > 0 {
             work.add(&sample.work(), overlap as f64 / sample.length_ns() as f64);
         }
+    }
+    work
+}
+
+/// How much of what was done around an instant lies on an unknown side of it: what an interval that lies across it would
+/// have had, at its mean rate, between the instant and its own nearer end. Nobody knows the rate in so short a time, but
+/// nothing and twice the mean are within reach.
+pub fn torn_at(samples: &[Sample], at_ns: u64) -> Work {
+    let mut work = Work::default();
+    for sample in samples.iter().filter(|sample| sample.start_ns < at_ns && at_ns < sample.end_ns) {
+        let nearer_ns = (at_ns - sample.start_ns).min(sample.end_ns - at_ns);
+        work.add(&sample.work(), nearer_ns as f64 / sample.length_ns() as f64);
     }
     work
 }

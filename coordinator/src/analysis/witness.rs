@@ -6,7 +6,7 @@ use serde::Serialize;
 use vufleet_proto::v1;
 
 use super::Metric;
-use super::sample::{Sample, Work, work_between};
+use super::sample::{Sample, Work, torn_at, work_between};
 use crate::ledger::ProfileOutline;
 
 /// Share of the count by which the two may differ without doubt.
@@ -88,7 +88,7 @@ pub struct Witness {
     /// Time between the readings.
     pub over_s: f64,
     /// What the two may differ by for reasons that are nobody's mistake: transactions under way at either edge, the
-    /// time that the readings took, faults.
+    /// time that the readings took, intervals that lie across one of them, faults.
     pub allowance_count: f64,
 }
 
@@ -138,29 +138,32 @@ impl Comparison<'_> {
         let work = work_between(self.samples, self.first.at_ns(), self.last.at_ns());
         let per_transaction = f64::from(self.profile.statements_per_transaction.unwrap_or(1));
         let sessions = f64::from(self.sessions);
+        let mut torn = torn_at(self.samples, self.first.at_ns());
+        torn.add(&torn_at(self.samples, self.last.at_ns()), 1.0);
         let own = self.last.own_statements_since(self.first) as f64;
         let questions = growth(self.first.statements, self.last.statements).map(|all| all - own);
         let sent = work.statements + work.statements_outside;
+        // A transaction's statements are booked when it ends.
+        let under_way = sessions * per_transaction + torn.statements + torn.statements_outside;
         [
-            self.transactions(&work, sessions, per_transaction),
-            // A transaction's statements are booked when it ends.
-            questions.and_then(|count| self.witness(Metric::Qps, "Questions", sent, count, sessions * per_transaction)),
+            self.transactions(&work, sessions + torn.ok, per_transaction),
+            questions.and_then(|count| self.witness(Metric::Qps, "Questions", sent, count, under_way)),
         ]
         .into_iter()
         .flatten()
         .collect()
     }
 
-    fn transactions(&self, work: &Work, sessions: f64, per_transaction: f64) -> Option<Witness> {
+    fn transactions(&self, work: &Work, under_way: f64, per_transaction: f64) -> Option<Witness> {
         if self.profile.transactional {
             let commits = growth(self.first.commits, self.last.commits)?;
-            return self.witness(Metric::Tps, "Com_commit", work.ok, commits, sessions + work.unknown);
+            return self.witness(Metric::Tps, "Com_commit", work.ok, commits, under_way + work.unknown);
         }
         self.profile.statements_per_transaction?; // nothing to divide by
         let rows = growth(self.first.rows_statements, self.last.rows_statements)? / per_transaction;
         let source = "Com_select + Com_insert + Com_update + Com_delete";
         // A transaction that met a fault may have got its statements counted without being counted itself.
-        self.witness(Metric::Tps, source, work.ok, rows, sessions + work.faults + work.unknown)
+        self.witness(Metric::Tps, source, work.ok, rows, under_way + work.faults + work.unknown)
     }
 
     fn witness(

@@ -9,6 +9,7 @@ use vufleet_scenarios::plan::PlannedRun;
 use vufleet_scenarios::study::{Measure, Profile, TargetKind};
 
 use super::Halt;
+use super::grid::{interval, whole_intervals};
 use super::pilot::{Ask, Member, Pilot};
 use crate::allocation::{self, Allotment, Candidate};
 use crate::fleet::registry::{Agent, FleetEvent};
@@ -25,9 +26,8 @@ const PREPARE_PATIENCE: Duration = Duration::from_secs(15);
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
 /// How long the counters at the edges of a whole run are waited for.
 const COUNTERS_PATIENCE: Duration = Duration::from_secs(3);
-/// A window has at least this many intervals.
-const LEAST_INTERVALS: u32 = 4;
-const SHORTEST_INTERVAL: Duration = Duration::from_millis(100);
+/// How long the load goes on after its window, at least: the last interval has to be cut before.
+const TAIL: Duration = Duration::from_millis(200);
 const ROUND: Duration = Duration::from_millis(200);
 
 /// Why a run did not go as planned.
@@ -248,8 +248,8 @@ impl<'a> Flight<'a> {
             Measure::Duration(window) if !self.order.smoke => Some(window),
             _ => None,
         };
-        // The last interval of the window has to be cut before the load ends.
-        let end = window.map(|window| begin + ramp_up + window + Duration::from_nanos(self.facts.interval_ns) / 4);
+        let tail = (Duration::from_nanos(self.facts.interval_ns) / 4).max(TAIL);
+        let end = window.map(|window| begin + ramp_up + window + tail);
         let mut unfinished = self.drivers.clone();
         loop {
             let now = Instant::now();
@@ -465,14 +465,15 @@ fn facts(
     let schedule = &pilot.study.schedule;
     let vus: u32 = allotments.iter().map(|allotment| allotment.count).sum();
     let measure = if smoke { Measure::Transactions(1) } else { schedule.measure };
+    let interval = interval(pilot.study.monitor.interval, measure);
     let counted = pilot.study.target.kind == TargetKind::Mysql;
     RunFacts {
         begun_ns: pilot.core.clock.now(),
         start_at_ns: None,
-        ramp_up_ns: if smoke { 0 } else { schedule.ramp_up.as_nanos() as u64 },
+        ramp_up_ns: if smoke { 0 } else { whole_intervals(schedule.ramp_up, interval).as_nanos() as u64 },
         measure: measure.into(),
         settle_ns: schedule.settle.as_nanos() as u64,
-        interval_ns: interval(pilot.study.monitor.interval, measure).as_nanos() as u64,
+        interval_ns: interval.as_nanos() as u64,
         sessions: if smoke { 1 } else { vus * profile.sessions_per_vu },
         vus,
         driving: allotments
@@ -492,14 +493,6 @@ fn facts(
     }
 }
 
-/// The study's interval, or a shorter one where the window would have too few.
-fn interval(wanted: Duration, measure: Measure) -> Duration {
-    match measure {
-        Measure::Duration(window) => wanted.min(window / LEAST_INTERVALS).max(SHORTEST_INTERVAL.min(wanted)),
-        Measure::Transactions(_) => wanted,
-    }
-}
-
 /// Whether load and database share a machine, as far as can be told: the database is embedded, is reached by loopback
 /// or a local socket, or an observing agent runs on a driving agent's machine.
 fn shared_host(pilot: &Pilot, driving: &[&Agent], observers: &[Agent]) -> bool {
@@ -514,19 +507,4 @@ fn shared_host(pilot: &Pilot, driving: &[&Agent], observers: &[Agent]) -> bool {
     let together =
         observers.iter().any(|observer| driving.iter().any(|driver| driver.hello.machine == observer.hello.machine));
     target.socket.is_some() || loopback || together
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_short_window_has_short_intervals() {
-        let second = Duration::from_secs(1);
-        for (window, interval_ms) in [(240.0, 1000), (4.0, 1000), (2.0, 500), (0.4, 100), (0.2, 100)] {
-            let measure = Measure::Duration(Duration::from_secs_f64(window));
-            assert_eq!(interval(second, measure), Duration::from_millis(interval_ms), "{window}");
-        }
-        assert_eq!(interval(second, Measure::Transactions(3)), second);
-    }
 }
