@@ -62,6 +62,8 @@ struct Shift<W: Workload> {
     kinds: usize,
     tick: u64,
     start: Option<Instant>,
+    /// The crew knows how connecting ended.
+    told_connected: bool,
     shown: u32,
 }
 
@@ -82,7 +84,18 @@ impl<W: Workload> Shift<W> {
         let floor = Floor::new(plan, Recorder::new(Tally::new(kinds, separate), Instant::now()));
         let posts = station.posts.iter();
         let locals = posts.map(|post| Rc::new(Local::new(Arc::clone(post)))).collect();
-        Shift { station, floor, locals, users: JoinSet::new(), ended_early: 0, kinds, tick: 0, start: None, shown: 0 }
+        Shift {
+            station,
+            floor,
+            locals,
+            users: JoinSet::new(),
+            ended_early: 0,
+            kinds,
+            tick: 0,
+            start: None,
+            told_connected: false,
+            shown: 0,
+        }
     }
 
     async fn work<S: Session>(mut self) {
@@ -131,14 +144,20 @@ impl<W: Workload> Shift<W> {
         }
     }
 
+    /// Once: two users that connect in one round leave a second wake-up behind, and the crew counts threads.
     fn tell_connected(&mut self, connected: &Connected) {
+        if self.told_connected {
+            return;
+        }
         if let Some(fault) = self.floor.refusal.borrow_mut().take() {
+            self.told_connected = true;
             self.floor.set_stage(Stage::Stopping);
             return self.tell(Report::Refused(fault));
         }
         if connected.missing.get() > 0 {
             return;
         }
+        self.told_connected = true;
         let session_ids = connected.ids.take();
         let reached = self.floor.reached.borrow_mut().take();
         self.tell(Report::Connected { session_ids, reached });

@@ -47,6 +47,8 @@ pub struct RunReport {
     pub witness_missing: Option<String>,
     /// First connection to last disconnect, by transaction kind.
     pub whole_run: BTreeMap<String, WholeRun>,
+    /// How long it took to open every session.
+    pub connect_s: Option<f64>,
     /// Open arrivals that nobody could take.
     pub not_started: Option<u64>,
     /// Connections opened again inside the window.
@@ -188,6 +190,7 @@ impl RunReport {
             witness: Vec::new(),
             witness_missing: None,
             whole_run: BTreeMap::new(),
+            connect_s: facts.and_then(|facts| facts.connect_ns).map(|ns| ns as f64 / 1e9),
             not_started: None,
             reconnects: None,
             drift_percent: None,

@@ -190,6 +190,7 @@ impl<'a> Flight<'a> {
     /// Opens every session. The ramp-up clock starts only when all of them are there.
     async fn connect(&mut self, pilot: &mut Pilot) -> Result<(), Trouble> {
         self.await_counters(pilot).await?;
+        let begin = Instant::now();
         for member in &self.drivers {
             pilot.command(&member.name, command::Body::Connect(v1::Connect { run: self.run.0 }));
         }
@@ -198,6 +199,7 @@ impl<'a> Flight<'a> {
         let needed = Duration::from_secs_f64(sessions / pilot.study.schedule.connect_rate);
         let deadline = Instant::now() + needed + CONNECT_PATIENCE;
         let phases = self.await_phase(pilot, &self.drivers, phase::Kind::Connected, deadline, "connect").await?;
+        self.facts.connect_ns = Some(begin.elapsed().as_nanos() as u64);
         let told = phases.into_iter().find(|phase| !phase.connection.is_empty());
         if let Some(told) = told {
             self.facts.connection = Some(told.connection);
@@ -490,6 +492,7 @@ fn facts(
         shared_host: shared_host(pilot, driving, observers),
         target_version: None,
         connection: None,
+        connect_ns: None,
     }
 }
 

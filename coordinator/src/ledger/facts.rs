@@ -63,6 +63,8 @@ pub struct RunFacts {
     pub target_version: Option<String>,
     /// How the target was reached: "tcp, no TLS".
     pub connection: Option<String>,
+    /// From the order to open the sessions until all of them were open.
+    pub connect_ns: Option<u64>,
 }
 
 /// A driving agent's part of a run.

@@ -95,6 +95,8 @@ struct Run<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     measured_s: Option<f64>,
     sessions: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connect_s: Option<f64>,
     #[serde(skip_serializing_if = "Metrics::is_empty")]
     metrics: &'a Metrics,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -178,6 +180,7 @@ impl<'a> Run<'a> {
             started: run.window.and_then(|window| rfc3339(window.start_ns)),
             measured_s: run.measured_s,
             sessions: run.sessions,
+            connect_s: run.connect_s,
             metrics: &run.metrics,
             transactions: &run.transactions,
             witness: &run.witness,

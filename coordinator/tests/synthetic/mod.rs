@@ -228,6 +228,7 @@ pub fn facts() -> RunFacts {
         shared_host: false,
         target_version: Some("10.11.19-MariaDB".to_owned()),
         connection: Some("tcp, no TLS".to_owned()),
+        connect_ns: Some(S / 4),
     }
 }
 

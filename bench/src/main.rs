@@ -1,0 +1,194 @@
+//! `vufleet-bench`: vufleet beside sysbench on one MariaDB, for docs/benchmarks.md.
+//!
+//! It only starts the programs as anybody would and reads the kernel's and the server's counts of what they did.
+
+mod load;
+mod machine;
+mod memory;
+mod page;
+mod processes;
+mod program;
+mod server;
+mod statistics;
+mod throughput;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Parser, ValueEnum};
+
+use crate::load::Load;
+use crate::machine::Machine;
+use crate::memory::{Costs, Scale};
+use crate::program::Program;
+use crate::server::Server;
+use crate::throughput::{CELLS, Cell, Pace, Pair};
+
+/// Measures vufleet beside sysbench and writes the tables of docs/benchmarks.md.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    after_help = "Examples:\n  make bench\n  vufleet-bench --quick\n  vufleet-bench --only throughput --cells point_select:16 \
+                  --pairs 9 --against ../other/target/release\n\n\
+                  Exit codes: 0 measured, 1 something could not be measured, 2 usage."
+)]
+struct Args {
+    /// One pair, short windows, few sessions; the page stays as it is
+    #[arg(long)]
+    quick: bool,
+    /// One part only; the page stays as it is
+    #[arg(long, value_enum)]
+    only: Option<Part>,
+    /// Scripts and sessions, for example point_select:16; the page stays as it is [default: all four]
+    #[arg(long, value_delimiter = ',', value_parser = cell)]
+    cells: Vec<Cell>,
+    /// Pairs of each cell [default: 7]
+    #[arg(long)]
+    pairs: Option<usize>,
+    /// Compare with the vufleet in this directory instead of sysbench; the page stays as it is
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
+    /// The page with the tables
+    #[arg(long, default_value = "docs/benchmarks.md")]
+    page: PathBuf,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Throughput and CPU
+    Throughput,
+    /// Memory and connecting
+    Memory,
+}
+
+impl Args {
+    fn measures(&self, part: Part) -> bool {
+        self.only.is_none_or(|only| only == part)
+    }
+
+    /// Whether everything is measured as the page says.
+    fn is_complete(&self) -> bool {
+        !self.quick && self.only.is_none() && self.cells.is_empty() && self.against.is_none()
+    }
+
+    fn pairs(&self) -> usize {
+        self.pairs.unwrap_or(if self.quick { 1 } else { 7 })
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        if self.cells.is_empty() { CELLS.to_vec() } else { self.cells.clone() }
+    }
+
+    fn pace(&self) -> Pace {
+        let (warm_up, window) = if self.quick { (1, 2) } else { (2, 8) };
+        Pace { warm_up: Duration::from_secs(warm_up), window: Duration::from_secs(window) }
+    }
+
+    fn scale(&self) -> Scale {
+        let full =
+            Scale { few: 1_000, many: 10_000, simulated: 50_000, repetitions: 3, length: Duration::from_secs(8) };
+        if !self.quick {
+            return full;
+        }
+        Scale { few: 200, many: 1_000, simulated: 5_000, repetitions: 1, length: Duration::from_secs(2) }
+    }
+}
+
+fn cell(text: &str) -> Result<Cell, String> {
+    let named = |cell: &&Cell| text == format!("{}:{}", cell.script, cell.sessions);
+    CELLS.iter().find(named).copied().ok_or_else(|| {
+        let known: Vec<_> = CELLS.iter().map(|cell| format!("{}:{}", cell.script, cell.sessions)).collect();
+        format!("known are {}", known.join(", "))
+    })
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    match bench(&Args::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("vufleet-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn bench(args: &Args) -> Result<()> {
+    let ours = Program::beside()?;
+    let theirs = args.against.as_deref().map_or(Ok(Program::Sysbench), Program::of_directory)?;
+    let mut server = Server::start().await?;
+    let machine = Machine::look(&mut server, [&ours, &theirs]).await?;
+    program::build_tables(&ours, &Load::on(server.port(), "read_write", 1, Duration::from_secs(1)))?;
+    let mut tables = page::heading(&machine);
+    if args.measures(Part::Throughput) {
+        let pairs = all_pairs(args, &mut server, [&ours, &theirs]).await?;
+        tables.push('\n');
+        tables.push_str(&page::throughput(&pairs, args.pace()));
+    }
+    if args.measures(Part::Memory) {
+        let costs = Costs::measure(&ours, server.port(), args.scale()).await?;
+        tables.push('\n');
+        tables.push_str(&page::costs(&costs));
+    }
+    println!("{tables}");
+    if args.is_complete() {
+        page::update(&args.page, &tables)?;
+        println!("written to {}", args.page.display());
+    }
+    Ok(())
+}
+
+/// Every cell once, then every cell again: a change of the machine's mood meets all of them.
+async fn all_pairs(args: &Args, server: &mut Server, programs: [&Program; 2]) -> Result<Vec<(Cell, Vec<Pair>)>> {
+    let mut found: Vec<(Cell, Vec<Pair>)> = args.cells().into_iter().map(|cell| (cell, Vec::new())).collect();
+    for round in 0..args.pairs() {
+        for (cell, pairs) in &mut found {
+            let pair = throughput::pair(server, programs, *cell, args.pace(), round % 2 == 0).await?;
+            let (ours, theirs) = (pair.ours, pair.theirs);
+            eprintln!(
+                "{} {}, pair {}: {:.1} and {:.1} us, {:.0} and {:.0}/s",
+                cell.script,
+                cell.sessions,
+                round + 1,
+                ours.driver_us,
+                theirs.driver_us,
+                ours.qps,
+                theirs.qps
+            );
+            pairs.push(pair);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_page_is_written_only_by_a_complete_bench() {
+        for (extra, complete) in [
+            (&[][..], true),
+            (&["--pairs", "9"], true),
+            (&["--quick"], false),
+            (&["--only", "memory"], false),
+            (&["--cells", "read_write:64,point_select:16"], false),
+            (&["--against", "x"], false),
+        ] {
+            let line = ["vufleet-bench"].iter().chain(extra);
+            assert_eq!(Args::parse_from(line).is_complete(), complete, "{extra:?}");
+        }
+        let error = Args::try_parse_from(["vufleet-bench", "--cells", "read_only:16"]).unwrap_err().to_string();
+        assert!(error.contains("known are point_select:16"), "{error}");
+    }
+}

@@ -1,0 +1,192 @@
+//! The tables, and their place in a page that is otherwise written by hand.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::machine::Machine;
+use crate::memory::Costs;
+use crate::statistics::Quartiles;
+use crate::throughput::{Cell, Comparison, Figures, Pace, Pair};
+
+const BEGIN: &str = "<!-- written by `make bench` -->";
+const END: &str = "<!-- end of what `make bench` wrote -->";
+
+/// Client memory of a MySQL session that is to be reached.
+const SESSION_KB: f64 = 16.0;
+/// And of a simulated user.
+const SIMULATED_KB: f64 = 4.0;
+/// Time to connect the larger level that is to be reached.
+const CONNECT_S: f64 = 5.0;
+
+/// Puts the tables where those of the last time are.
+pub fn update(path: &Path, tables: &str) -> Result<()> {
+    let shown = path.display();
+    let page = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read {shown}; run this from the repository's root or name it with --page"))?;
+    let Some(page) = replace(&page, tables) else {
+        bail!("{shown} has no place for the tables; put these two lines into it:\n{BEGIN}\n{END}");
+    };
+    std::fs::write(path, page).with_context(|| format!("cannot write {shown}"))
+}
+
+fn replace(page: &str, tables: &str) -> Option<String> {
+    let (head, rest) = page.split_once(BEGIN)?;
+    let (_, tail) = rest.split_once(END)?;
+    Some(format!("{head}{BEGIN}\n\n{}\n\n{END}{tail}", tables.trim()))
+}
+
+/// One line about where and when.
+pub fn heading(machine: &Machine) -> String {
+    format!(
+        "{}: {} cores shared by load and database, {}, MariaDB {}, {}.\n",
+        machine.date,
+        machine.cores,
+        machine.system,
+        machine.server.trim_end_matches("-MariaDB").split("-MariaDB").next().unwrap_or_default(),
+        machine.programs.join(", "),
+    )
+}
+
+/// The table of throughput and CPU.
+pub fn throughput(pairs: &[(Cell, Vec<Pair>)], pace: Pace) -> String {
+    let mut out = String::from(
+        "| sessions | CPU per statement, driving agent | to reach | all processes | throughput | vufleet | sysbench |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    for (cell, pairs) in pairs {
+        let Some(ratios) = Comparison::of(pairs) else { continue };
+        let middle = |figure: fn(&Pair) -> Figures| {
+            let of = |part: fn(&Figures) -> f64| Quartiles::of(pairs.iter().map(|pair| part(&figure(pair))));
+            let us = of(|figures| figures.driver_us).map_or(0.0, |us| us.median);
+            let qps = of(|figures| figures.qps).map_or(0.0, |qps| qps.median);
+            format!("{us:.1} us, {qps:.0}/s")
+        };
+        writeln!(
+            out,
+            "| {} {} | **{}** | {} | {} | {} | {} | {} |",
+            cell.script,
+            cell.sessions,
+            ratio(ratios.driver),
+            at_most(ratios.driver.median, cell.reach, "x"),
+            ratio(ratios.all),
+            ratio(ratios.qps),
+            middle(|pair| pair.ours),
+            middle(|pair| pair.theirs),
+        )
+        .expect("a string takes every line");
+    }
+    let count = pairs.iter().map(|(_, pairs)| pairs.len()).min().unwrap_or(0);
+    let others = pairs.iter().flat_map(|(_, pairs)| pairs).flat_map(|pair| [pair.ours.others, pair.theirs.others]);
+    let others = Quartiles::of(others).map_or(0.0, |others| others.median) * 100.0;
+    format!(
+        "{out}\nRatios are vufleet over sysbench: median (quartiles) of {count} pairs, windows of {} s. Other processes took \
+         {others:.0} % of the machine in the median window.\n",
+        pace.window.as_secs(),
+    )
+}
+
+/// The table of memory and connecting.
+pub fn costs(costs: &Costs) -> String {
+    let scale = &costs.scale;
+    let kilobytes = |bytes: f64| format!("{:.1} KB", bytes / 1024.0);
+    let reach = |bytes: f64, limit: f64| at_most(bytes / 1024.0, limit, " KB");
+    let (few, many) = (thousands(scale.few), thousands(scale.many));
+    let connect =
+        format!("{:.1} s ({:.1} to {:.1})", costs.connect_s.median, costs.connect_s.low, costs.connect_s.high);
+    let rows = [
+        (format!("a session of {few}"), kilobytes(costs.few_bytes), reach(costs.few_bytes, SESSION_KB)),
+        (format!("a session of {many}"), kilobytes(costs.many_bytes), reach(costs.many_bytes, SESSION_KB)),
+        (format!("a session of {few}, sysbench"), kilobytes(costs.sysbench_bytes), String::new()),
+        (format!("a session of {few} without prepared statements"), kilobytes(costs.text_bytes), String::new()),
+        ("each further prepared statement of a session".to_owned(), kilobytes(costs.statement_bytes), String::new()),
+        (
+            format!("a simulated user of {}", thousands(scale.simulated)),
+            kilobytes(costs.simulated_bytes),
+            reach(costs.simulated_bytes, SIMULATED_KB),
+        ),
+        (
+            format!("{} simulated users, a transaction every 10 s each", thousands(scale.simulated)),
+            format!("{:.0} % of a core", costs.simulated_core * 100.0),
+            String::new(),
+        ),
+        (
+            format!("{many} sessions connected, statement prepared"),
+            connect,
+            at_most(costs.connect_s.median, CONNECT_S, " s"),
+        ),
+    ];
+    let mut out = String::from("| client's cost | measured | to reach |\n|---|---|---|\n");
+    for (what, figure, reach) in rows {
+        writeln!(out, "| {what} | {figure} | {reach} |").expect("a string takes every line");
+    }
+    out
+}
+
+fn ratio(ratio: Quartiles) -> String {
+    format!("{:.2} ({:.2} to {:.2})", ratio.median, ratio.low, ratio.high)
+}
+
+fn at_most(found: f64, limit: f64, unit: &str) -> String {
+    let wanted = format!("at most {limit}{unit}");
+    if found <= limit { wanted } else { format!("{wanted}: missed by {:.0} %", (found / limit - 1.0) * 100.0) }
+}
+
+fn thousands(number: u32) -> String {
+    match (number / 1_000, number % 1_000) {
+        (0, rest) => rest.to_string(),
+        (thousands, rest) => format!("{thousands},{rest:03}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_rerun_replaces_the_tables_and_nothing_else() {
+        let page = format!("# Title\n{BEGIN}\nold\n{END}\nmethod\n");
+        let once = replace(&page, "| new |\n").unwrap();
+        assert_eq!(once, format!("# Title\n{BEGIN}\n\n| new |\n\n{END}\nmethod\n"));
+        assert_eq!(replace(&once, "| new |\n").unwrap(), once);
+    }
+
+    #[test]
+    fn a_page_without_a_place_is_refused() {
+        for page in ["", "# Title", BEGIN, END, &format!("{END}\n{BEGIN}")] {
+            assert_eq!(replace(page, "x"), None, "{page:?}");
+        }
+    }
+
+    #[test]
+    fn a_missed_mark_says_by_how_much() {
+        assert_eq!(at_most(2.4, 2.5, "x"), "at most 2.5x");
+        assert_eq!(at_most(2.5, 2.5, "x"), "at most 2.5x");
+        assert_eq!(at_most(3.0, 2.5, "x"), "at most 2.5x: missed by 20 %");
+    }
+
+    #[test]
+    fn numbers_are_read_in_thousands() {
+        for (number, text) in [(2, "2"), (999, "999"), (1_000, "1,000"), (50_007, "50,007")] {
+            assert_eq!(thousands(number), text);
+        }
+    }
+
+    #[test]
+    fn a_row_holds_medians_of_its_own_pairs() {
+        let figures = |qps, driver_us| Figures { qps, driver_us, all_us: driver_us * 1.5, others: 0.25 };
+        let pair = |ours, theirs| Pair { ours: figures(900.0, ours), theirs: figures(1000.0, theirs) };
+        let cell = Cell { script: "read_write", sessions: 16, reach: 2.0 };
+        let pace = Pace { warm_up: Duration::from_secs(1), window: Duration::from_secs(8) };
+        let text = throughput(&[(cell, vec![pair(10.0, 10.0), pair(30.0, 10.0), pair(42.0, 20.0)])], pace);
+        let row = text.lines().nth(2).unwrap();
+        let start =
+            "| read_write 16 | **2.10 (1.55 to 2.55)** | at most 2x: missed by 5 % | 2.10 (1.55 to 2.55) | 0.90";
+        assert!(row.starts_with(start), "{row}");
+        assert!(row.ends_with("| 30.0 us, 900/s | 10.0 us, 1000/s |"), "{row}");
+        assert!(text.contains("of 3 pairs, windows of 8 s. Other processes took 25 %"), "{text}");
+    }
+}

@@ -1,0 +1,127 @@
+//! The programs that make load, each as a child process with the same tables, login and length.
+
+mod sysbench;
+mod vufleet;
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+
+use crate::load::Load;
+use crate::processes;
+
+/// Lines of a program's output that are shown when it fails.
+const LAST_WORDS: usize = 15;
+
+/// A program that makes load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Program {
+    /// This one, its executables in a directory.
+    Vufleet(PathBuf),
+    /// The one compared with.
+    Sysbench,
+}
+
+impl Program {
+    /// vufleet as it was built together with this executable.
+    pub fn beside() -> Result<Program> {
+        let this = std::env::current_exe().context("cannot tell where this executable lies")?;
+        Self::of_directory(this.parent().context("an executable lies in a directory")?)
+    }
+
+    /// vufleet in some directory.
+    pub fn of_directory(directory: &Path) -> Result<Program> {
+        for name in ["vufleet", "vufleet-agent"] {
+            let file = directory.join(name);
+            ensure!(file.is_file(), "{} is missing; build it with `cargo build --release --workspace`", file.display());
+        }
+        Ok(Program::Vufleet(directory.to_owned()))
+    }
+
+    /// Its version, as it tells it.
+    pub fn version(&self) -> Result<String> {
+        let executable = match self {
+            Program::Vufleet(directory) => directory.join("vufleet"),
+            Program::Sysbench => PathBuf::from("sysbench"),
+        };
+        let output = Command::new(&executable).arg("--version").output();
+        let output = output.with_context(|| format!("cannot run {}; is it installed?", executable.display()))?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// Starts it under a load.
+    pub fn start(&self, load: &Load) -> Result<Running> {
+        let work = tempfile::Builder::new().prefix("vufleet-bench-").tempdir()?;
+        let command = match self {
+            Program::Vufleet(directory) => vufleet::run(directory, load, work.path())?,
+            Program::Sysbench => sysbench::run(load)?,
+        };
+        Running::start(command, work)
+    }
+
+    /// The process that makes the load, once it is there.
+    pub fn driver(&self, running: &Running) -> Result<Option<i32>> {
+        match self {
+            Program::Vufleet(_) => processes::started_with(running.pid(), vufleet::DRIVER),
+            Program::Sysbench => Ok(Some(running.pid())),
+        }
+    }
+}
+
+/// Builds the tables that all loads use.
+pub fn build_tables(program: &Program, load: &Load) -> Result<()> {
+    let Program::Vufleet(directory) = program else { bail!("vufleet builds the tables") };
+    let work = tempfile::Builder::new().prefix("vufleet-bench-").tempdir()?;
+    let command = vufleet::build(directory, load, work.path())?;
+    Running::start(command, work)?.finish().map(drop)
+}
+
+/// A program at work; killed when dropped.
+pub struct Running {
+    child: Child,
+    work: TempDir,
+}
+
+impl Running {
+    fn start(mut command: Command, work: TempDir) -> Result<Running> {
+        let log = File::create(work.path().join("output.log"))?;
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        let child = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+        Ok(Running { child, work })
+    }
+
+    /// Process id.
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// Whether it has not ended by itself.
+    pub fn goes_on(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
+    /// Waits for its end, which must be a good one. Returns how long it took to open the sessions, if it tells.
+    pub fn finish(mut self) -> Result<Option<f64>> {
+        let status = self.child.wait()?;
+        ensure!(status.success(), "a program under test ended with {status}:\n{}", self.last_words());
+        vufleet::connect_s(self.work.path())
+    }
+
+    /// The end of what it said.
+    pub fn last_words(&self) -> String {
+        let output = std::fs::read_to_string(self.work.path().join("output.log")).unwrap_or_default();
+        let lines: Vec<_> = output.lines().collect();
+        lines[lines.len().saturating_sub(LAST_WORDS)..].join("\n")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself. vufleet's agents end with it.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

@@ -1,0 +1,60 @@
+//! The one MariaDB under all loads, and its own count of what it answered.
+
+use anyhow::{Context, Result};
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, OptsBuilder};
+use vufleet_testbed::MariaDb;
+
+/// Everything fits into memory, and nothing waits for a disk: what differs is the client.
+const SETTINGS: [(&str, &str); 6] = [
+    ("innodb-buffer-pool-size", "512M"),
+    ("innodb-log-file-size", "256M"),
+    ("innodb-flush-log-at-trx-commit", "2"),
+    ("max-connections", "10500"),
+    ("max-prepared-stmt-count", "200000"),
+    ("back-log", "4096"),
+];
+
+/// A running server and a connection of its own to ask it.
+pub struct Server {
+    database: MariaDb,
+    connection: Conn,
+}
+
+impl Server {
+    /// Starts it.
+    pub async fn start() -> Result<Server> {
+        let builder = SETTINGS.iter().fold(MariaDb::builder(), |builder, (name, value)| builder.option(name, value));
+        let database = builder.start()?;
+        let login = OptsBuilder::default()
+            .ip_or_hostname("127.0.0.1")
+            .tcp_port(database.port())
+            .user(Some(MariaDb::ADMIN.user))
+            .pass(Some(MariaDb::ADMIN.password))
+            .prefer_socket(false);
+        let connection = Conn::new(login).await.context("cannot connect to the server just started")?;
+        Ok(Server { database, connection })
+    }
+
+    /// TCP port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.database.port()
+    }
+
+    /// Process id.
+    pub fn pid(&self) -> Result<i32> {
+        let pid = self.database.pid().context("the server is not running")?;
+        Ok(i32::try_from(pid)?)
+    }
+
+    /// Its version.
+    pub async fn version(&mut self) -> Result<String> {
+        self.connection.query_first("SELECT VERSION()").await?.context("the server does not tell its version")
+    }
+
+    /// Statements that clients have sent so far. Preparing one is not counted.
+    pub async fn questions(&mut self) -> Result<u64> {
+        let row: Option<(String, u64)> = self.connection.query_first("SHOW GLOBAL STATUS LIKE 'Questions'").await?;
+        Ok(row.context("the server does not count Questions")?.1)
+    }
+}

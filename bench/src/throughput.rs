@@ -1,0 +1,223 @@
+//! Throughput and client CPU per statement, two programs in turns on the same tables.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use tokio::time::sleep;
+
+use crate::load::Load;
+use crate::processes::{self, Usage};
+use crate::program::{Program, Running};
+use crate::server::Server;
+use crate::statistics::Quartiles;
+
+/// How often the server is asked whether the load has begun.
+const POLL: Duration = Duration::from_millis(100);
+/// Statements between two polls that nothing but the load sends.
+const LOAD: u64 = 100;
+/// A program that has sent nothing by then will not.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A script at a load level, and what is hoped for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cell {
+    /// Name of the script.
+    pub script: &'static str,
+    /// Connections.
+    pub sessions: u32,
+    /// Client CPU per statement, against the other program, that is to be reached.
+    pub reach: f64,
+}
+
+/// What is measured.
+pub const CELLS: [Cell; 4] = [
+    Cell { script: "point_select", sessions: 16, reach: 2.5 },
+    Cell { script: "point_select", sessions: 64, reach: 1.6 },
+    Cell { script: "read_write", sessions: 16, reach: 2.0 },
+    Cell { script: "read_write", sessions: 64, reach: 1.0 },
+];
+
+/// How long a pair takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// Under load before the window.
+    pub warm_up: Duration,
+    /// What is measured.
+    pub window: Duration,
+}
+
+/// One program in one window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figures {
+    /// Statements a second, counted by the server.
+    pub qps: f64,
+    /// Microseconds of the process that makes the load, per statement.
+    pub driver_us: f64,
+    /// Microseconds of all of the program's processes, per statement.
+    pub all_us: f64,
+    /// Share of all cores that was used by neither program nor server.
+    pub others: f64,
+}
+
+/// Both programs, one right after the other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pair {
+    /// The program under test.
+    pub ours: Figures,
+    /// The one compared with.
+    pub theirs: Figures,
+}
+
+/// Quartiles over the pairs of one cell.
+#[derive(Debug, Clone, Copy)]
+pub struct Comparison {
+    /// CPU per statement of the process that makes the load, ours over theirs.
+    pub driver: Quartiles,
+    /// The same of all processes.
+    pub all: Quartiles,
+    /// Throughput, ours over theirs.
+    pub qps: Quartiles,
+}
+
+impl Comparison {
+    /// Of at least one pair.
+    pub fn of(pairs: &[Pair]) -> Option<Comparison> {
+        let ratios = |figure: fn(&Figures) -> f64| {
+            Quartiles::of(pairs.iter().map(|pair| figure(&pair.ours) / figure(&pair.theirs)))
+        };
+        Some(Comparison {
+            driver: ratios(|figures| figures.driver_us)?,
+            all: ratios(|figures| figures.all_us)?,
+            qps: ratios(|figures| figures.qps)?,
+        })
+    }
+}
+
+/// Measures a pair. `ours_first` changes from pair to pair, so that a drift of the machine favours nobody.
+pub async fn pair(
+    server: &mut Server,
+    programs: [&Program; 2],
+    cell: Cell,
+    pace: Pace,
+    ours_first: bool,
+) -> Result<Pair> {
+    let [ours, theirs] = programs;
+    if ours_first {
+        let ours = figures(server, ours, cell, pace).await?;
+        Ok(Pair { ours, theirs: figures(server, theirs, cell, pace).await? })
+    } else {
+        let theirs = figures(server, theirs, cell, pace).await?;
+        Ok(Pair { ours: figures(server, ours, cell, pace).await?, theirs })
+    }
+}
+
+async fn figures(server: &mut Server, program: &Program, cell: Cell, pace: Pace) -> Result<Figures> {
+    let length = pace.warm_up + pace.window + Duration::from_secs(2);
+    let mut running = program.start(&Load::on(server.port(), cell.script, cell.sessions, length))?;
+    let window = window(server, program, &mut running, pace).await;
+    let window = window.with_context(|| format!("{program:?} at {cell:?} said:\n{}", running.last_words()))?;
+    running.finish()?;
+    Ok(window)
+}
+
+async fn window(server: &mut Server, program: &Program, running: &mut Running, pace: Pace) -> Result<Figures> {
+    await_load(server, running).await?;
+    sleep(pace.warm_up).await;
+    let driver = program.driver(running)?.context("the process that makes the load is gone")?;
+    let first = Edge::read(server, running.pid()).await?;
+    sleep(pace.window).await;
+    let last = Edge::read(server, running.pid()).await?;
+    sleep(POLL).await;
+    ensure!(server.questions().await? > last.questions + LOAD, "the load ended inside the window");
+    last.since(&first, driver)
+}
+
+/// Connecting and preparing do not count as statements of the load.
+async fn await_load(server: &mut Server, running: &mut Running) -> Result<()> {
+    let begin = Instant::now();
+    let mut before = server.questions().await?;
+    loop {
+        sleep(POLL).await;
+        let now = server.questions().await?;
+        if now > before + LOAD {
+            return Ok(());
+        }
+        before = now;
+        ensure!(running.goes_on()?, "the program ended before its load began");
+        ensure!(begin.elapsed() < PATIENCE, "there is no load after {PATIENCE:?}");
+    }
+}
+
+/// One side of a window.
+struct Edge {
+    at: Instant,
+    questions: u64,
+    usage: Usage,
+    server: Duration,
+    host: Duration,
+}
+
+impl Edge {
+    async fn read(server: &mut Server, root: i32) -> Result<Edge> {
+        let (usage, host) = (processes::usage(root)?, processes::host_busy()?);
+        let before = Instant::now();
+        let questions = server.questions().await?;
+        // The server may take long to answer: the middle is the best guess at when it counted.
+        let at = before + before.elapsed() / 2;
+        let again = processes::usage(root)?;
+        let middle = usage.iter().filter_map(|(pid, cpu)| Some((*pid, (*cpu + *again.get(pid)?) / 2))).collect();
+        Ok(Edge { at, questions, usage: middle, server: processes::cpu(server.pid()?)?, host })
+    }
+
+    fn since(&self, first: &Edge, driver: i32) -> Result<Figures> {
+        let used = |pid: &i32, cpu: &Duration| cpu.saturating_sub(first.usage.get(pid).copied().unwrap_or_default());
+        let all: Duration = self.usage.iter().map(|(pid, cpu)| used(pid, cpu)).sum();
+        let driving = self.usage.get(&driver).map(|cpu| used(&driver, cpu));
+        let driving = driving.context("the process that makes the load ended inside the window")?;
+        let seconds = (self.at - first.at).as_secs_f64();
+        let statements = (self.questions - first.questions) as f64;
+        let others = (self.host - first.host).saturating_sub(all + (self.server - first.server));
+        Ok(Figures {
+            qps: statements / seconds,
+            driver_us: driving.as_secs_f64() * 1e6 / statements,
+            all_us: all.as_secs_f64() * 1e6 / statements,
+            others: others.as_secs_f64() / seconds / processes::cores() as f64,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: Duration = Duration::from_secs(1);
+
+    fn edge(at: Instant, questions: u64, usage: &[(i32, u32)], server: u32, host: u32) -> Edge {
+        let usage = usage.iter().map(|(pid, seconds)| (*pid, S * *seconds)).collect();
+        Edge { at, questions, usage, server: S * server, host: S * host }
+    }
+
+    #[test]
+    fn a_window_takes_differences() {
+        let start = Instant::now();
+        let first = edge(start, 1_000, &[(7, 1), (8, 100)], 50, 500);
+        // Process 9 is new; process 6 was there at neither edge.
+        let last = edge(start + 10 * S, 1_001_000, &[(7, 3), (8, 104), (9, 1)], 58, 520);
+        let figures = last.since(&first, 8).unwrap();
+        assert_eq!((figures.qps, figures.driver_us, figures.all_us), (100_000.0, 4.0, 7.0));
+        let others = 20.0 - 7.0 - 8.0;
+        assert!((figures.others * processes::cores() as f64 - others / 10.0).abs() < 1e-9, "{figures:?}");
+        assert!(last.since(&first, 6).is_err());
+    }
+
+    #[test]
+    fn ratios_are_taken_pair_by_pair() {
+        let figures = |qps, driver_us| Figures { qps, driver_us, all_us: 2.0 * driver_us, others: 0.0 };
+        let slow_machine = Pair { ours: figures(50.0, 20.0), theirs: figures(100.0, 10.0) };
+        let fast_machine = Pair { ours: figures(500.0, 4.0), theirs: figures(1000.0, 2.0) };
+        let comparison = Comparison::of(&[slow_machine, fast_machine]).unwrap();
+        assert_eq!((comparison.driver.low, comparison.driver.high), (2.0, 2.0));
+        assert_eq!((comparison.all.median, comparison.qps.median), (2.0, 0.5));
+        assert!(Comparison::of(&[]).is_none());
+    }
+}
