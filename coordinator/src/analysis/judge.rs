@@ -16,6 +16,9 @@ const MISSING: f64 = 0.05;
 const BUSY_PERCENT: f64 = 90.0;
 /// Faults per hundred transactions.
 const ERRORS_PERCENT: f64 = 1.0;
+/// Share of an open rate's arrivals that may queue up, and how many standard deviations of their number.
+const BEHIND: f64 = 0.01;
+const BEHIND_ERRORS: f64 = 3.0;
 /// The clocks' uncertainty may be this at most, and this share of the window.
 const CLOCK_NS: f64 = 50e6;
 const CLOCK_SHARE: f64 = 0.005;
@@ -92,6 +95,15 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     if measured.not_started > 0 {
         reasons.push(Reason::NotStarted { counts: Some((measured.not_started, measured.due)) });
     }
+    reasons.extend(behind(measured, facts.sessions));
+}
+
+/// Whether open arrivals queued up inside the window by more than their own irregularity explains.
+fn behind(measured: &Measured, sessions: u32) -> Option<Reason> {
+    let (due, ended) = (measured.due as f64, measured.work.ended());
+    let queued = due - measured.not_started as f64 - ended - f64::from(sessions);
+    let is_noise = queued <= BEHIND * due || queued <= BEHIND_ERRORS * due.sqrt();
+    (!is_noise).then_some(Reason::Behind { counts: Some((measured.due, ended as u64)) })
 }
 
 /// Sessions connected when the window began: each agent's last word before that.

@@ -126,7 +126,11 @@ impl Fold<'_> {
     }
 
     /// The host that the database's figures are of: where its counters are read, else where its process was found.
+    /// Without a database there is no such host, whoever observes.
     fn database_host<'h>(&self, hosts: &'h [HostReport]) -> Option<&'h HostReport> {
+        if !self.outline.has_database() {
+            return None;
+        }
         let counters_agent = self.run.facts.as_ref().and_then(|facts| facts.counters_agent.as_deref());
         let observed = || hosts.iter().filter(|host| !host.key.drives);
         observed()
@@ -163,7 +167,7 @@ impl Fold<'_> {
     fn witnesses(&self, window: Window, end_ns: u64) -> Vec<Witness> {
         let slack = edge_slack(window.start_ns, end_ns, window.interval_ns);
         let edges = witness::at_edges(&self.readings, window.start_ns, end_ns, slack);
-        let Some((first, last)) = edges.filter(|_| self.has_server_counters) else { return Vec::new() };
+        let Some((first, last)) = edges.filter(|_| self.outline.has_server_counters()) else { return Vec::new() };
         let clock_uncertainty_ns = self.inside(window).map(|sample| sample.uncertainty_ns).max().unwrap_or(0);
         let sessions = self.profile.vus * self.profile.sessions_per_vu;
         Comparison { profile: self.profile, first, last, samples: &self.samples, sessions, clock_uncertainty_ns }
@@ -171,7 +175,7 @@ impl Fold<'_> {
     }
 
     fn witness_missing(&self, measured: &Measured) -> Option<String> {
-        if !self.has_server_counters || !measured.witness.is_empty() {
+        if !self.outline.has_server_counters() || !measured.witness.is_empty() {
             return None;
         }
         let why = self.reading_error.clone();
@@ -200,7 +204,7 @@ impl Fold<'_> {
         let ended = self.samples.iter().map(|sample| sample.end_ns).max()?;
         let covers = first.at_ns() <= begun && last.at_ns() >= ended;
         let steady = self.readings.windows(2).all(|pair| pair[0].uptime_s <= pair[1].uptime_s);
-        let usable = self.has_server_counters && self.profile.transactional && covers && steady;
+        let usable = self.outline.has_server_counters() && self.profile.transactional && covers && steady;
         usable.then(|| first.commits_until(last)).flatten()
     }
 }
