@@ -1,5 +1,6 @@
 //! The `vufleet` executable: what an operator types, and the coordinator.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -33,5 +34,10 @@ fn run(verb: Verb) -> anyhow::Result<Exit> {
 fn log(verb: &Verb) {
     let default = if matches!(verb, Verb::Coordinator(_)) { "info" } else { "warn" };
     let filter = EnvFilter::try_from_env("VUFLEET_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
 }

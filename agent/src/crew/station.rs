@@ -93,7 +93,7 @@ impl<W: Workload> Shift<W> {
                 order = self.station.orders.recv() => match order {
                     Some(Order::Connect { begin }) => self.seat_users::<S>(begin, &connected),
                     Some(Order::Start { at }) => self.begin(at).await,
-                    Some(Order::Stop) | None => self.floor.set_stage(Stage::Stopping),
+                    Some(Order::Stop) | None => self.stop(),
                 },
                 Some(seat) = self.station.kills.recv() => self.locals[seat].kill(),
                 Some(result) = self.users.join_next(), if !self.users.is_empty() => self.user_left(result),
@@ -136,10 +136,7 @@ impl<W: Workload> Shift<W> {
             self.floor.set_stage(Stage::Stopping);
             return self.tell(Report::Refused(fault));
         }
-        if connected.missing.get() > 0 {
-            return;
-        }
-        let session_ids = connected.ids.take();
+        let Some(session_ids) = connected.complete() else { return };
         let reached = self.floor.reached.borrow_mut().take();
         self.tell(Report::Connected { session_ids, reached });
     }
@@ -150,6 +147,14 @@ impl<W: Workload> Shift<W> {
         self.start = Some(at);
         self.floor.recorder.borrow_mut().begin(at);
         self.floor.set_stage(Stage::Running);
+    }
+
+    /// An interval that is over is cut first, late as it may be: its sessions were connected at its end.
+    fn stop(&mut self) {
+        while self.next_cut().is_some_and(|due| due <= Instant::now()) {
+            self.cut();
+        }
+        self.floor.set_stage(Stage::Stopping);
     }
 
     fn user_left(&mut self, result: Result<(), tokio::task::JoinError>) {
@@ -200,6 +205,7 @@ impl<W: Workload> Shift<W> {
 struct Connected {
     missing: Cell<usize>,
     ids: Cell<Vec<u64>>,
+    told: Cell<bool>,
     changed: tokio::sync::Notify,
 }
 
@@ -210,5 +216,27 @@ impl Connected {
         self.ids.set(ids);
         self.missing.set(self.missing.get() - 1);
         self.changed.notify_one();
+    }
+
+    /// The ids of all sessions, once all are there, and only once: two users that connect at one time wake the thread
+    /// twice, and a thread that told it twice would stand for another that is not ready yet.
+    fn complete(&self) -> Option<Vec<u64>> {
+        (self.missing.get() == 0 && !self.told.replace(true)).then(|| self.ids.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_connected_once() {
+        let connected = Connected::default();
+        connected.missing.set(2);
+        connected.one(Some(7));
+        assert_eq!(connected.complete(), None);
+        connected.one(None);
+        assert_eq!(connected.complete(), Some(vec![7, 0]));
+        assert_eq!(connected.complete(), None);
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::fold::Fold;
 use super::measure::Measured;
 use super::outage::outage;
+use super::sample::Sample;
 use super::verdict::{Reason, Verdict};
 use super::window::Window;
 use super::witness::{Agreement, Witness};
@@ -16,6 +17,8 @@ const MISSING: f64 = 0.05;
 const BUSY_PERCENT: f64 = 90.0;
 /// Faults per hundred transactions.
 const ERRORS_PERCENT: f64 = 1.0;
+/// Share of the arrivals that may not start: a few are on their way to a session when the load ends.
+const NOT_STARTED: f64 = 0.001;
 /// The clocks' uncertainty may be this at most, and this share of the window.
 const CLOCK_NS: f64 = 50e6;
 const CLOCK_SHARE: f64 = 0.005;
@@ -36,11 +39,17 @@ fn endings(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
     let before_the_end = |at_ns: u64| measured.is_none_or(|it| it.by_transactions || at_ns < it.end_ns);
     let ending = match &fold.run.end {
         None => Some(Reason::Unfinished),
-        Some((_, RunEnd::Failed(why))) => Some(Reason::Failed(why.clone())),
+        // Whoever caused it is told of with more to say.
+        Some((_, RunEnd::Failed(why))) => (!has_culprit(fold)).then(|| Reason::Failed(why.clone())),
         Some((at_ns, RunEnd::Stopped)) => before_the_end(*at_ns).then_some(Reason::Stopped),
         Some((_, RunEnd::Finished)) => measured.is_none().then_some(Reason::NeverStarted),
     };
     ending.into_iter().collect()
+}
+
+fn has_culprit(fold: &Fold<'_>) -> bool {
+    fold.facts.iter().any(|fact| matches!(fact, Fact::AgentLost { .. }))
+        || fold.found.iter().any(|reason| matches!(reason, Reason::AgentFailed { .. }))
 }
 
 fn from_fact(fact: &Fact, measured: Option<&Measured>) -> Option<Reason> {
@@ -70,7 +79,10 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     }
     reasons.extend(outage(fold, measured, facts).map(Reason::Outage));
     reasons.extend(measured.witness.iter().filter_map(disagreement));
-    missing_samples(fold, measured, facts, reasons);
+    // A run that was cut off owes no samples for the rest of its window.
+    if matches!(fold.run.end, None | Some((_, RunEnd::Finished))) {
+        missing_samples(fold, measured, facts, reasons);
+    }
     if !facts.shared_host {
         reasons.extend(measured.hosts.iter().filter(|host| host.key.drives).filter_map(|host| {
             let cpu_percent = host.usage.cpu_percent.filter(|percent| *percent > BUSY_PERCENT)?;
@@ -89,7 +101,7 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     if sessions > 0 {
         reasons.push(Reason::EndedEarly { sessions });
     }
-    if measured.not_started > 0 {
+    if measured.not_started as f64 > NOT_STARTED * measured.due as f64 {
         reasons.push(Reason::NotStarted { counts: Some((measured.not_started, measured.due)) });
     }
 }
@@ -98,7 +110,11 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
 pub(super) fn connected_at(fold: &Fold<'_>, window: Window) -> u32 {
     let sessions_of = |agent: &String| {
         let mine = || fold.samples.iter().filter(|sample| sample.agent == *agent);
-        let before = mine().take_while(|sample| sample.end_ns <= window.start_ns + window.interval_ns / 2).last();
+        let half = window.interval_ns / 2;
+        // A load that is over within half an interval ends before that too, but began with the window.
+        let is_before = |sample: &&Sample| sample.start_ns + half <= window.start_ns;
+        let in_time = |sample: &&Sample| sample.end_ns <= window.start_ns + half;
+        let before = mine().take_while(in_time).filter(is_before).last();
         before
             .map(|sample| sample.sessions)
             .or_else(|| fold.drivers[agent].connected)

@@ -31,7 +31,8 @@ impl Teller {
 
     pub(super) async fn warn(&self, text: impl Into<String>) {
         let text = text.into();
-        tracing::warn!("{text}");
+        // The log of a service has it too; a verb with a fleet of its own shows it once.
+        tracing::info!("{text}");
         self.tell(Body::Line(v1::Line { level: Level::Warn as i32, text })).await;
     }
 
