@@ -20,7 +20,12 @@ pub(super) struct Measured {
     pub(super) by_transactions: bool,
     /// Work inside the window.
     pub(super) work: Work,
+    /// Arrivals inside the window, and those of them that were turned away in it.
+    pub(super) due_inside: u64,
+    pub(super) not_started_inside: u64,
+    /// Arrivals from the window's start to the end of the load.
     pub(super) due: u64,
+    /// Those of them that no session ever took.
     pub(super) not_started: u64,
     pub(super) hosts: Vec<HostReport>,
     pub(super) witness: Vec<Witness>,
@@ -38,16 +43,35 @@ impl Fold<'_> {
         let facts = self.run.facts.as_ref();
         let by_transactions = facts.is_some_and(|facts| matches!(facts.measure, MeasureFacts::Transactions(_)));
         let mut work = Work::default();
-        let (mut due, mut not_started) = (0, 0);
+        let (mut due_inside, mut not_started_inside) = (0, 0);
         for sample in self.inside(window) {
             work.add(&sample.work(), 1.0);
+            due_inside += sample.due;
+            not_started_inside += sample.not_started;
+        }
+        // Arrivals wait in a queue of some seconds: those that a short window left in it are known when the load ends.
+        let (mut due, mut not_started) = (0, 0);
+        let open_end = Window { end_ns: None, ..window };
+        for sample in self.inside(open_end) {
             due += sample.due;
             not_started += sample.not_started;
         }
         let hosts = self.hosts_over(window.start_ns, end_ns, window.interval_ns);
-        let witness = self.witnesses(window, end_ns);
+        let witness = self.witnesses(window, end_ns, by_transactions);
         let drift = (!by_transactions).then(|| Drift::of(self, window)).flatten();
-        Measured { window, end_ns, by_transactions, work, due, not_started, hosts, witness, drift }
+        Measured {
+            window,
+            end_ns,
+            by_transactions,
+            work,
+            due_inside,
+            not_started_inside,
+            due,
+            not_started,
+            hosts,
+            witness,
+            drift,
+        }
     }
 
     /// Fills in everything that was measured inside the window.
@@ -164,10 +188,15 @@ impl Fold<'_> {
         pairs.map(|(key, pair)| HostReport { key: key.clone(), usage: pair[0].until(&pair[1]) }).collect()
     }
 
-    fn witnesses(&self, window: Window, end_ns: u64) -> Vec<Witness> {
+    fn witnesses(&self, window: Window, end_ns: u64, by_transactions: bool) -> Vec<Witness> {
         let slack = edge_slack(window.start_ns, end_ns, window.interval_ns);
-        let edges = witness::at_edges(&self.readings, window.start_ns, end_ns, slack);
-        let Some((first, last)) = edges.filter(|_| self.outline.has_server_counters()) else { return Vec::new() };
+        // The load of counted transactions has no even part to take a share of; all of it is compared.
+        let edges = match by_transactions {
+            true => witness::around(&self.readings, window.start_ns, end_ns),
+            false => witness::at_edges(&self.readings, window.start_ns, end_ns, slack),
+        };
+        let comparable = self.outline.has_server_counters() && !self.restarted(window.start_ns, end_ns);
+        let Some((first, last)) = edges.filter(|_| comparable) else { return Vec::new() };
         let clock_uncertainty_ns = self.inside(window).map(|sample| sample.uncertainty_ns).max().unwrap_or(0);
         let sessions = self.profile.vus * self.profile.sessions_per_vu;
         Comparison { profile: self.profile, first, last, samples: &self.samples, sessions, clock_uncertainty_ns }
@@ -178,7 +207,10 @@ impl Fold<'_> {
         if !self.outline.has_server_counters() || !measured.witness.is_empty() {
             return None;
         }
-        let why = self.reading_error.clone();
+        let restarted = self
+            .restarted(measured.window.start_ns, measured.end_ns)
+            .then(|| "the database restarted and counts from 0 again".to_owned());
+        let why = restarted.or_else(|| self.reading_error.clone());
         Some(why.unwrap_or_else(|| "nobody read the database's counters at both edges of the window".to_owned()))
     }
 

@@ -39,6 +39,18 @@ pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
     let mut first = if existing.is_empty() { Vec::new() } else { schema.drop(dialect) };
     first.extend(schema.create(dialect));
     all_or_nothing(pilot, &agent, first).await?;
+    let built = fill(pilot, begun).await;
+    if built == Err(Halt::Stopped) {
+        let remedy = "build them again with --replace, or take them away with `vufleet schema drop`";
+        pilot.teller.warn(format!("the workload's tables are incomplete: {remedy}")).await;
+    }
+    built
+}
+
+/// Rows and indexes into tables that are there and empty.
+async fn fill(pilot: &mut Pilot, begun: Instant) -> Result<(), Halt> {
+    let study = pilot.study.clone();
+    let (schema, dialect) = (study.workload.schema(), pilot.dialect());
     let members: Vec<Member> = pilot.drivers().iter().map(Member::from).collect();
     let shares = allocation::chunks(&schema.chunks(), members.len()).into_iter().map(|chunks| Share {
         chunks: chunks
