@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use vufleet_testbed::MariaDb;
 
-use super::lab::{Lab, study};
+use super::lab::{Lab, eventually, study};
 
 /// Runs a verb that is to be refused with these words, and looks for what may be left.
 #[track_caller]
@@ -74,14 +74,28 @@ fn more_than_the_server_allows() {
 }
 
 #[test]
-fn a_server_that_has_no_room_after_all_is_believed() {
-    let server = MariaDb::builder().option("max_connections", "20").start().unwrap();
+fn more_than_the_account_is_allowed() {
+    let server = MariaDb::start().unwrap();
     let lab = Lab::new(&study::small(&study::mariadb_with_control(&server)));
     lab.run("schema build study.toml").expect(0);
-    // A limit that the check sees through another login only: this account's own.
     server.sql("GRANT USAGE ON *.* TO bench@'%' WITH MAX_USER_CONNECTIONS 3").unwrap();
-    let words = ["max_user_connections allows it 3", "ALTER USER"];
-    refused(&lab, "run study.toml", &words);
+    refused(&lab, "run study.toml", &["max_user_connections allows it 3", "ALTER USER"]);
+}
+
+/// Agents that were refused in the middle of connecting have to stop, and those that never got so far have nothing to
+/// stop: neither is waited for in vain.
+#[test]
+fn a_server_that_changes_its_mind_while_sessions_open() {
+    let server = MariaDb::start().unwrap();
+    let setup = "setup = [\"GRANT USAGE ON *.* TO bench@'%' WITH MAX_USER_CONNECTIONS 3\"]\n\n[schedule]";
+    let text = study::small(&study::mariadb_with_control(&server)).replace("\n[schedule]", setup);
+    let lab = Lab::new(&text);
+    lab.run("schema build study.toml").expect(0);
+    let ended = lab.run("run study.toml --out out").refused(&["accepts no more connections of user 'bench'"]);
+    assert!(ended.took.as_secs() < 12, "{ended}");
+    lab.assert_deserted();
+    let sessions = "SELECT count(*) FROM information_schema.processlist WHERE user = 'bench'";
+    eventually("no session is left", || server.sql(sessions).unwrap().trim() == "0");
 }
 
 #[test]

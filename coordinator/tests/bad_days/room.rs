@@ -5,16 +5,28 @@ use std::process::Command;
 
 use vufleet_testbed::MariaDb;
 
-use super::lab::{Job, Lab, eventually, study};
+use super::lab::fleet::{Coordinator, agent};
+use super::lab::{Job, Lab, eventually, files, study};
 
-/// Runs `vufleet` with a `vufleet-data` that is a disk of that size, which only it and its children see.
-fn start_on_small_disk(lab: &Lab, size: &str, line: &str) -> Job {
+/// `vufleet` with a `vufleet-data` that is a disk of that size, which only it and its children see.
+fn on_small_disk(lab: &Lab, size: &str, line: &str) -> Command {
     std::fs::create_dir_all(lab.path("vufleet-data")).unwrap();
     let script = format!("mount -t tmpfs -o size={size} none vufleet-data && exec \"$@\"");
     let vufleet = lab.vufleet(line);
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", &script, "sh"]).arg(vufleet.get_program()).args(vufleet.get_args());
-    lab.spawn(command)
+    command
+}
+
+fn start_on_small_disk(lab: &Lab, size: &str, line: &str) -> Job {
+    lab.spawn(on_small_disk(lab, size, line))
+}
+
+/// Leaves no byte free. Returns what is to be removed to free them.
+fn fill(job: &Job, lab: &Lab) -> PathBuf {
+    let filler = inside(job, &lab.path("vufleet-data/filler"));
+    std::fs::write(&filler, vec![0; 64 << 20]).unwrap_err();
+    filler
 }
 
 /// Mounting takes privileges. Without them the ledger's own tests still fill a ledger up.
@@ -68,8 +80,37 @@ fn a_disk_that_fills_up_ends_the_study_and_its_load() {
     let sessions = "SELECT count(*) FROM information_schema.processlist WHERE user = 'bench'";
     let sessions = || server.sql(sessions).unwrap().trim().parse::<u32>().unwrap();
     job.await_that("sessions are connected", || sessions() >= 4);
-    std::fs::write(inside(&job, &lab.path("vufleet-data/filler")), vec![0; 64 << 20]).unwrap_err();
+    fill(&job, &lab);
     job.end().refused(&["the disk is full", "--data"]);
     lab.assert_deserted();
     eventually("no session is left", || sessions() == 0);
+}
+
+/// A coordinator that cannot record must not leave the load to itself: it goes on answering its agents, so that no
+/// lease runs out. It is of use again as soon as there is space.
+#[test]
+fn a_service_whose_disk_fills_up_stops_the_load_and_goes_on_when_there_is_space() {
+    if !may_mount() {
+        return;
+    }
+    let lab = Lab::new(&study::small(study::SIMULATED));
+    let line = "coordinator --listen 127.0.0.1:0 --lease 3s";
+    let coordinator = Coordinator::of(lab.spawn(on_small_disk(&lab, "40m", line)));
+    let _agents = [agent(&lab, &coordinator, "drive", "one"), agent(&lab, &coordinator, "drive,observe", "two")];
+    let run = format!("run study.toml --coordinator {} --wait-for-agents 2", coordinator.url);
+    let mut job = lab.start(&format!("{run} --set schedule.measure=60s --set monitor.interval=100ms"));
+    job.await_words("measure run 1/1");
+    let filler = fill(&coordinator.job, &lab);
+    job.end().refused(&["the disk is full", "--data"]);
+    let idle = || {
+        let listed = lab.run(&format!("agents --coordinator {}", coordinator.url)).expect(0);
+        listed.out.matches("idle").count() == 2
+    };
+    eventually("both agents are idle", idle);
+    std::fs::remove_file(filler).unwrap();
+    eventually("what the agents held back is recorded", || {
+        let ended = lab.run(&format!("{run} --out out"));
+        ended.code == 0
+    });
+    assert_eq!(files::count(files::counted(&files::results(&lab.path("out"))), "/sessions"), 4);
 }

@@ -18,7 +18,11 @@ impl Coordinator {
 
     /// The same at an address.
     pub fn listen(lab: &Lab, address: &str, options: &str) -> Coordinator {
-        let mut job = lab.start(&format!("coordinator --listen {address} {options}"));
+        Coordinator::of(lab.start(&format!("coordinator --listen {address} {options}")))
+    }
+
+    /// The coordinator that a process is.
+    pub fn of(mut job: Job) -> Coordinator {
         job.await_words("coordinator at http://");
         let said = job.err();
         let (_, rest) = said.split_once("coordinator at ").unwrap();
