@@ -3,6 +3,15 @@
 //!
 //! Results are not TPC results and may not be called TPC-C.
 
+mod draw;
+mod names;
+mod procedures;
+mod schema;
+mod statements;
+mod transaction;
+
+pub use transaction::TprocC;
+
 use crate::sql::Protocol;
 
 /// Everything that the study says about the workload, and what all its seats share.
@@ -49,4 +58,48 @@ impl Default for Mix {
     fn default() -> Self {
         Mix { new_order: 10, payment: 10, order_status: 1, delivery: 1, stock_level: 1 }
     }
+}
+
+impl Shape {
+    /// More warehouses than this no machine at hand holds; the identifiers would have room for them.
+    pub const MAX_WAREHOUSES: u32 = 100_000;
+
+    /// A database of so many warehouses with every option at its default.
+    pub fn new(warehouses: u32, calls: Calls) -> Shape {
+        Shape { warehouses, calls, all_warehouses: false, mix: Mix::default(), protocol: Protocol::Prepared }
+    }
+}
+
+impl Calls {
+    /// Name in studies and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Calls::Procedures => "procedures",
+            Calls::Statements => "statements",
+        }
+    }
+}
+
+impl Mix {
+    /// A mix without any transaction, to build another one on.
+    pub const NOTHING: Mix = Mix { new_order: 0, payment: 0, order_status: 0, delivery: 0, stock_level: 0 };
+
+    /// Largest weight: decks of cards are dealt from it, one a session.
+    pub const MAX_WEIGHT: u32 = 1_000;
+
+    /// The weights, in the order of the transaction kinds.
+    pub fn weights(&self) -> [u32; 5] {
+        [self.new_order, self.payment, self.order_status, self.delivery, self.stock_level]
+    }
+
+    /// Cards of the smallest deck with these weights; 0 for a mix of nothing.
+    pub fn deck_size(&self) -> u32 {
+        let total: u32 = self.weights().iter().sum();
+        let common = self.weights().into_iter().fold(0, gcd);
+        total.checked_div(common).unwrap_or(0)
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }

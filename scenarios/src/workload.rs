@@ -1,6 +1,7 @@
 //! What a virtual user asks of a workload: inputs drawn from a seeded stream, and transactions made of statements.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use crate::session::{Dialect, Fault, Session, Source};
 use crate::sql::Statement;
@@ -14,6 +15,8 @@ pub struct Seat {
     pub vu: u32,
     /// Session of that virtual user, counted from 0.
     pub session: u32,
+    /// Virtual users of the whole fleet. Never part of the stream; only for sharing out what they work on.
+    pub vus: u32,
     /// Number of the run. Never part of the stream; only for keys that must not repeat between runs.
     pub run: u64,
 }
@@ -35,6 +38,34 @@ pub enum Outcome {
     RolledBack,
 }
 
+/// What a person at a terminal does around a transaction of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// Types this long before it is sent.
+    pub keying: Duration,
+    /// Thinks this long after its answer, on average.
+    pub think_mean: Duration,
+}
+
+impl Times {
+    /// Thinking times are cut at this many times their mean [5.2.5.4].
+    pub const LONGEST_THOUGHT: u32 = 10;
+
+    /// The longest that a session is idle around a transaction of this kind.
+    pub fn longest(&self) -> Duration {
+        self.keying + self.think_mean * Times::LONGEST_THOUGHT
+    }
+}
+
+/// Keying and thinking times of a workload that has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terminal {
+    /// By [`Txn::kind`].
+    pub kinds: Vec<Times>,
+    /// Keying and thinking time of an average transaction.
+    pub mean_cycle: Duration,
+}
+
 /// One session's stream of transactions.
 #[allow(async_fn_in_trait)] // workloads never leave the thread they were seated on
 pub trait Workload: Sized + 'static {
@@ -49,6 +80,11 @@ pub trait Workload: Sized + 'static {
 
     /// Whether the statements are prepared at connect, or each on first use.
     fn eager(shape: &Self::Shape) -> bool;
+
+    /// Keying and thinking times, where transactions are entered by people.
+    fn terminal(_shape: &Self::Shape) -> Option<Terminal> {
+        None
+    }
 
     /// Takes a seat: seeds the generator. Survives reconnects.
     fn seat(shape: Rc<Self::Shape>, seat: Seat) -> Self;

@@ -466,7 +466,8 @@ fn facts(
 ) -> RunFacts {
     let schedule = &pilot.study.schedule;
     let vus: u32 = allotments.iter().map(|allotment| allotment.count).sum();
-    let measure = if smoke { Measure::Transactions(1) } else { schedule.measure };
+    let each_once = Measure::Transactions(profile.workload.transactions_of_every_kind());
+    let measure = if smoke { each_once } else { schedule.measure };
     let interval = interval(pilot.study.monitor.interval, measure);
     let counted = pilot.study.target.kind == TargetKind::Mysql;
     RunFacts {

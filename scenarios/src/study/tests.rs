@@ -123,7 +123,7 @@ fn the_least_study_gets_every_default() {
     assert_eq!(study.baseline(), "baseline");
     assert_eq!(study.variants.len(), 1);
     assert_eq!(study.monitor, Monitor { interval: Duration::from_secs(1), process: None });
-    let Workload::Oltp(shape) = &study.workload;
+    let Workload::Oltp(shape) = &study.workload else { panic!("an OLTP workload") };
     assert_eq!((shape.tables, shape.table_size, shape.range_size), (1, 10_000, 100));
     assert_eq!(shape.distribution, Distribution::Special { pct: 1, iter: 12, res: 75 });
     assert_eq!(shape.mysql_storage_engine, "innodb");
@@ -172,11 +172,11 @@ fn profiles_expand_and_override() {
     let study = good(FULL, &[]);
     let ids: Vec<_> = study.profiles.iter().map(|profile| profile.id.as_str()).collect();
     assert_eq!(ids, ["4vu", "8vu", "read-only-64vu-x5"]);
-    let Workload::Oltp(base) = &study.profiles[0].workload;
+    let Workload::Oltp(base) = &study.profiles[0].workload else { panic!("an OLTP workload") };
     assert_eq!((base.script, base.protocol), (Script::ReadWrite, Protocol::Prepared));
     assert_eq!(base.distribution, Distribution::Zipfian { exponent: 0.9 });
     let last = &study.profiles[2];
-    let Workload::Oltp(own) = &last.workload;
+    let Workload::Oltp(own) = &last.workload else { panic!("an OLTP workload") };
     assert_eq!((own.script, own.protocol), (Script::Insert, Protocol::Text));
     assert_eq!((own.distribution, own.tables, own.counts.point_selects), (Distribution::Uniform, 10, 3));
     assert_eq!((last.sessions(), last.pacing), (320, Pacing::Wait(Duration::from_millis(10))));

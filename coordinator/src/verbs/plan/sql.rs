@@ -4,6 +4,7 @@ use vufleet_scenarios::oltp::Oltp;
 use vufleet_scenarios::session::Dialect;
 use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{Profile, Study, Target, TargetKind, Workload};
+use vufleet_scenarios::tprocc::TprocC;
 use vufleet_scenarios::workload::Workload as _;
 
 /// All statements, grouped by when they are sent.
@@ -64,6 +65,7 @@ fn section(out: &mut String, title: &str, statements: &[String]) {
 pub fn workload_name(workload: &Workload) -> String {
     match workload {
         Workload::Oltp(shape) => format!("{} {}", workload.kind(), shape.script.name()),
+        Workload::Tprocc(shape) => format!("{} {}", workload.kind(), shape.calls.name()),
     }
 }
 
@@ -75,6 +77,7 @@ pub fn writes(target: &Target, workload: &Workload) -> bool {
 fn statements(workload: &Workload, dialect: Dialect) -> Vec<Statement> {
     match workload {
         Workload::Oltp(shape) => Oltp::statements(shape, dialect),
+        Workload::Tprocc(shape) => TprocC::statements(shape, dialect),
     }
 }
 
