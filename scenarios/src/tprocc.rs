@@ -3,9 +3,11 @@
 //!
 //! Results are not TPC results and may not be called TPC-C.
 
+mod consistency;
 mod draw;
 mod names;
 mod procedures;
+mod rows;
 mod schema;
 mod statements;
 mod transaction;

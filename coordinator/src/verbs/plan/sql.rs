@@ -42,9 +42,11 @@ fn load(out: &mut String, profile: &Profile, dialect: Dialect) {
 fn schema(out: &mut String, workload: &Workload, dialect: Dialect) {
     let schema = workload.schema();
     section(out, "schema build, before the rows", &schema.create(dialect));
-    section(out, "schema build, after the rows", &schema.finish(dialect));
+    let indexes = schema.indexes(dialect).into_iter().map(|index| index.sql);
+    let after: Vec<_> = indexes.chain(schema.finish(dialect)).collect();
+    section(out, "schema build, after the rows", &after);
     section(out, "schema drop, and schema build --replace", &schema.drop(dialect));
-    let asked: Vec<_> = schema.expectations(dialect).into_iter().map(|expectation| expectation.sql).collect();
+    let asked: Vec<_> = schema.inspection(dialect, None).expectations.into_iter().map(|it| it.sql).collect();
     section(out, "schema verify", &asked);
 }
 
