@@ -500,7 +500,8 @@ impl<S: Session, W: Workload> User<S, W> {
 mod tests {
     use super::*;
     use crate::recorder::Tally;
-    use vufleet_scenarios::oltp::Oltp;
+    use vufleet_scenarios::oltp::{Oltp, Script};
+    use vufleet_scenarios::tprocc::{Calls, TprocC};
 
     #[test]
     fn back_off_grows_and_is_bounded() {
@@ -514,13 +515,12 @@ mod tests {
     /// Printed by `cargo test -- --nocapture footprint`; a fleet's memory is this times its sessions, and the client's.
     #[test]
     fn the_footprint_of_a_user_is_small() {
-        fn of<S: Session>(limit: usize) {
+        fn of<S: Session, W: Workload>(limit: usize, shape: W::Shape) {
             let study = "name = \"a\"\nseed = 1\n[target]\nkind = \"simulated\"\n[workload]\nkind = \"oltp\"\n\
                          script = \"read_write\"\n[[profiles]]\nvus = 1\n";
-            let study = vufleet_scenarios::study::read(study, &Default::default()).unwrap();
-            let vufleet_scenarios::study::Workload::Oltp(shape) = study.workload;
-            let plan = FloorPlan::<Oltp> {
-                target: study.target,
+            let target = vufleet_scenarios::study::read(study, &Default::default()).unwrap().target;
+            let plan = FloorPlan::<W> {
+                target,
                 statements: Rc::from([]),
                 shape: Rc::new(shape),
                 pacing: Pacing::None,
@@ -531,13 +531,18 @@ mod tests {
             };
             let floor = Floor::new(plan, Recorder::new(Tally::new(1, false), Instant::now()));
             let seat = Seat { seed: 1, vu: 0, session: 0, vus: 1, run: 1 };
-            let mut user = User::<S, Oltp>::new(floor, Rc::default(), seat);
+            let mut user = User::<S, W>::new(floor, Rc::default(), seat);
             let bytes = size_of_val(&async move { user.live(Instant::now(), |_| ()).await });
             println!("a user's future with {}: {bytes} bytes", std::any::type_name::<S>());
             assert!(bytes <= limit, "{bytes} bytes, more than {limit}");
         }
-        of::<crate::session::MysqlSession>(2_560);
-        of::<crate::session::SqliteSession>(2_048);
-        of::<crate::session::SimulatedSession>(2_048);
+        let oltp = || vufleet_scenarios::oltp::Shape::new(Script::ReadWrite);
+        of::<crate::session::MysqlSession, Oltp>(2_560, oltp());
+        of::<crate::session::SqliteSession, Oltp>(2_048, oltp());
+        of::<crate::session::SimulatedSession, Oltp>(2_048, oltp());
+        let tprocc = || vufleet_scenarios::tprocc::Shape::new(4, Calls::Statements);
+        of::<crate::session::MysqlSession, TprocC>(3_072, tprocc());
+        of::<crate::session::SqliteSession, TprocC>(2_816, tprocc());
+        of::<crate::session::SimulatedSession, TprocC>(2_560, tprocc());
     }
 }

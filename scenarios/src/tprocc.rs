@@ -12,6 +12,7 @@ mod schema;
 mod statements;
 mod transaction;
 
+pub use procedures::{PROCEDURES, create_procedures, drop_procedures};
 pub use transaction::TprocC;
 
 use crate::sql::Protocol;

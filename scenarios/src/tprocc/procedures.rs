@@ -9,7 +9,27 @@ use super::names::LastName;
 use super::statements::{Places, Step};
 use super::transaction::whole;
 use crate::session::{Fault, Row, Rows, Session, Value};
+use crate::sql::Catalogue;
 use crate::workload::Outcome;
+
+/// Names of the stored procedures.
+pub const PROCEDURES: [&str; 5] = ["neword", "payment", "delivery", "ostat", "slev"];
+
+fn catalogue() -> Catalogue {
+    Catalogue::parse(include_str!("../../sql/tprocc/procedures-mysql.sql"))
+}
+
+/// Statements that create the stored procedures of MySQL and compatibles, each whole.
+pub fn create_procedures() -> Vec<String> {
+    let catalogue = catalogue();
+    PROCEDURES.map(|name| catalogue.get(name).to_owned()).to_vec()
+}
+
+/// Statements that drop whatever there is of them.
+pub fn drop_procedures() -> Vec<String> {
+    let catalogue = catalogue();
+    PROCEDURES.map(|name| catalogue.get(&format!("drop_{name}")).to_owned()).to_vec()
+}
 
 /// Values that a call gives back and nobody gave in.
 const OUT: Value<'static> = Value::Null;
