@@ -14,7 +14,7 @@ use super::Halt;
 use super::pilot::{Ask, Member, Pilot};
 use crate::allocation;
 use stage::{Progress, Share, Stage};
-use standing::Standing;
+use standing::{Parts, Standing};
 
 /// How long dropping and creating tables may take, and a count of all rows.
 const PATIENCE: Duration = Duration::from_secs(3_600);
@@ -22,43 +22,27 @@ const PATIENCE: Duration = Duration::from_secs(3_600);
 /// `vufleet schema build`.
 pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
     nothing_simulated(pilot)?;
-    let result = go(pilot).await;
-    if let Err(Halt::Stopped) = result {
-        pilot.teller.line(advice(pilot).to_owned()).await;
-    }
-    result
-}
-
-async fn go(pilot: &mut Pilot) -> Result<(), Halt> {
     let begun = Instant::now();
     let agent = pilot.spokesman()?;
     let study = pilot.study.clone();
     let (schema, dialect) = (study.workload.schema(), pilot.dialect());
     let resume = schema.resume(study.seed, dialect);
-    let standing = standing::look(pilot, &agent).await?;
-    let (mut first, complete) = match standing {
+    let (mut first, complete) = match standing::look(pilot, &agent).await? {
         Standing::Nothing => (Vec::new(), None),
         _ if pilot.job.replace => (schema.drop(dialect), None),
         Standing::Unfinished { complete } => (Vec::new(), Some(complete)),
         occupied => return Err(Halt::Refused(occupied.refusal(pilot, &agent).await?)),
     };
-    if let (Some(resume), None) = (&resume, &complete) {
-        first.extend(resume.begin.iter().cloned());
+    if let (Some(resume), None) = (resume, &complete) {
+        first.extend(resume.begin);
     }
     first.extend(schema.create(dialect));
     all_or_nothing(pilot, &agent, first).await?;
-    if let (Some(complete), Some(resume)) = (&complete, &resume) {
-        let (there, all) = (complete.len(), schema.chunks().len());
-        let unit = schema.unit().unwrap_or("parts");
-        pilot
-            .teller
-            .line(format!("going on with the build of {}: {there} of {all} {unit} are there", resume.build))
-            .await;
+    let filled = fill(pilot, &agent, schema, complete.as_ref()).await;
+    if let Err(Halt::Stopped) = filled {
+        pilot.teller.warn(format!("the workload's tables are incomplete: {}", advice(pilot))).await;
     }
-    let loaded = load(pilot, schema, complete.as_ref()).await?;
-    index(pilot, &agent, schema, complete.is_some()).await?;
-    let end = resume.map(|resume| resume.end);
-    all_or_nothing(pilot, &agent, schema.finish(dialect).into_iter().chain(end).collect()).await?;
+    let loaded = filled?;
     let tables = schema.tables().len();
     let line = format!(
         "built {tables} table{} with {} rows in {:.1} s ({:.0} rows/s loading, {:.2} s client CPU)",
@@ -72,16 +56,37 @@ async fn go(pilot: &mut Pilot) -> Result<(), Halt> {
     Ok(())
 }
 
-/// What to do after a build that ended early.
+/// What to do about a build that ended early.
 fn advice(pilot: &Pilot) -> &'static str {
     match pilot.study.workload.schema().resume(pilot.study.seed, pilot.dialect()) {
-        Some(_) => "the same command goes on where this build ended",
-        None => "build again with --replace",
+        Some(_) => "the same command goes on where it ended; `vufleet schema drop` takes them away",
+        None => "build them again with --replace, or take them away with `vufleet schema drop`",
     }
 }
 
+/// Rows, indexes and whatever else belongs to tables that are there.
+async fn fill(
+    pilot: &mut Pilot,
+    agent: &str,
+    schema: &dyn Schema,
+    complete: Option<&Parts>,
+) -> Result<stage::Done, Halt> {
+    let dialect = pilot.dialect();
+    if let Some(complete) = complete {
+        let (there, all) = (complete.len(), schema.chunks().len());
+        let unit = schema.unit().unwrap_or("parts");
+        pilot.teller.line(format!("going on with an unfinished build: {there} of {all} {unit} are there")).await;
+    }
+    let loaded = load(pilot, schema, complete).await?;
+    index(pilot, agent, schema, complete.is_some()).await?;
+    let mut last = schema.finish(dialect);
+    last.extend(schema.resume(pilot.study.seed, dialect).map(|resume| resume.end));
+    all_or_nothing(pilot, agent, last).await?;
+    Ok(loaded)
+}
+
 /// Loads every chunk that is not complete.
-async fn load(pilot: &mut Pilot, schema: &dyn Schema, complete: Option<&standing::Parts>) -> Result<stage::Done, Halt> {
+async fn load(pilot: &mut Pilot, schema: &dyn Schema, complete: Option<&Parts>) -> Result<stage::Done, Halt> {
     let is_missing = |chunk: &Chunk| complete.is_none_or(|parts| !parts.contains(&chunk.part));
     let (chunks, there): (Vec<Chunk>, Vec<Chunk>) = schema.chunks().into_iter().partition(is_missing);
     let progress = Progress {

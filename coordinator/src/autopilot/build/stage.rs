@@ -102,15 +102,20 @@ async fn watch(pilot: &mut Pilot, members: &[Member], job: u64, stage: &Stage) -
     while finished < members.len() {
         let heard = pilot.next(Instant::now() + Duration::from_millis(500)).await?;
         if let Some((member, reason)) = pilot.absent(members) {
-            let advice = advice(pilot);
-            return Err(Halt::Refused(format!("agent {} was lost during the build: {reason}; {advice}", member.name)));
+            let (name, advice) = (&member.name, advice(pilot));
+            return Err(Halt::Refused(format!(
+                "agent {name} was lost during the build: {reason}; the workload's tables are incomplete: {advice}"
+            )));
         }
         let Some(FleetEvent::Event { name, event }) = heard else { continue };
         let Some(event::Body::Populate(news)) = event.body.filter(|_| event.run == job) else { continue };
         if news.finished {
             if !news.error.is_empty() {
                 let advice = advice(pilot);
-                return Err(Halt::Refused(format!("agent {name}: {}; once that is mended, {advice}", news.error)));
+                return Err(Halt::Refused(format!(
+                    "agent {name}: {}; the workload's tables are incomplete: once that is mended, {advice}",
+                    news.error
+                )));
             }
             finished += 1;
         }

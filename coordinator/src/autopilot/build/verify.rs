@@ -62,6 +62,10 @@ pub(super) async fn unmet(pilot: &mut Pilot, agent: &str, expected: Vec<Expectat
 }
 
 fn failure(expectation: &Expectation, table: &v1::Table) -> Option<String> {
+    unmet_by(expectation, table).map(|what| format!("{what}; {}", expectation.remedy))
+}
+
+fn unmet_by(expectation: &Expectation, table: &v1::Table) -> Option<String> {
     if let (Some(error), true) = (table.columns.first(), table.rows.is_empty()) {
         return expectation.unmet(Err(error));
     }
