@@ -1,5 +1,6 @@
 -- What must hold of the rows of TPROC-C [1.2.1, 3.3.2], on any database: queries of the rows of which it does not.
 -- {warehouses} stands for their number; {opening} for what a warehouse may have beyond the payments it has received.
+-- A CROSS JOIN is an ordinary one that SQLite does not turn round.
 
 -- name: origin
 SELECT
@@ -129,7 +130,7 @@ WHERE COALESCE(ABS(d_ytd - payments) >= 0.005, 1) ORDER BY d_w_id, d_id LIMIT 6
 SELECT c_w_id, c_d_id, c_id, c_balance, delivered, payments FROM (
   SELECT c_w_id, c_d_id, c_id, c_balance,
     COALESCE((SELECT SUM(ol_amount)
-      FROM orders JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
+      FROM orders CROSS JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
       WHERE o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id AND ol_delivery_d IS NOT NULL), 0) AS delivered,
     COALESCE(paid, 0) AS payments
   FROM customer LEFT JOIN (
@@ -150,7 +151,7 @@ SELECT d_w_id, d_id, entered, waiting FROM (
 SELECT c_w_id, c_d_id, c_id, c_balance, c_ytd_payment, delivered FROM (
   SELECT c_w_id, c_d_id, c_id, c_balance, c_ytd_payment,
     COALESCE((SELECT SUM(ol_amount)
-      FROM orders JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
+      FROM orders CROSS JOIN order_line ON ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id
       WHERE o_w_id = c_w_id AND o_d_id = c_d_id AND o_c_id = c_id AND ol_delivery_d IS NOT NULL), 0) AS delivered
   FROM customer
 ) AS compared
