@@ -12,7 +12,6 @@ mod schema;
 mod statements;
 mod transaction;
 
-pub use procedures::{PROCEDURES, create_procedures, drop_procedures};
 pub use transaction::TprocC;
 
 use crate::sql::Protocol;
@@ -71,6 +70,15 @@ impl Shape {
     pub fn new(warehouses: u32, calls: Calls) -> Shape {
         Shape { warehouses, calls, all_warehouses: false, mix: Mix::default(), protocol: Protocol::Prepared }
     }
+}
+
+/// Name of the orders counter among a database's counters.
+pub const ORDERS: &str = "sum(d_next_o_id)";
+
+/// The query behind it: its growth is the number of new orders that were committed.
+pub fn orders_query(database: Option<&str>) -> String {
+    let place = database.map(|name| format!("{name}.")).unwrap_or_default();
+    format!("SELECT SUM(d_next_o_id) FROM {place}district")
 }
 
 impl Calls {

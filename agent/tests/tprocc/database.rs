@@ -1,7 +1,9 @@
 //! A small TPROC-C database on MariaDB, filled by SQL in seconds: every item and every stock, every customer under
 //! their right names, no order yet. With as few new orders as a mix makes, deliveries often find nothing to deliver.
 
-use vufleet_scenarios::tprocc::create_procedures;
+use vufleet_scenarios::session::Dialect;
+use vufleet_scenarios::tprocc::{Calls, Shape};
+use vufleet_scenarios::workload::Schema;
 use vufleet_testbed::MariaDb;
 
 const TABLES: &str = "
@@ -57,7 +59,11 @@ pub fn fill(server: &MariaDb, database: &str, warehouses: u32) {
            FROM seq_1_to_{warehouses} w JOIN seq_1_to_100000 i;"
     ));
     server.sql(&sql).expect("a filled database");
-    for procedure in create_procedures() {
+    let shape = Shape::new(warehouses, Calls::Procedures);
+    let built = shape.create(Dialect::Mysql).into_iter().chain(shape.finish(Dialect::Mysql));
+    let procedures: Vec<String> = built.filter(|sql| sql.starts_with("CREATE PROCEDURE")).collect();
+    assert_eq!(procedures.len(), 5);
+    for procedure in procedures {
         let sql = format!("USE {database};\nDELIMITER $$\n{procedure}$$\n");
         server.sql(&sql).expect("a procedure that is accepted");
     }

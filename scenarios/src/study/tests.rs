@@ -8,6 +8,7 @@ use super::*;
 use crate::oltp::{Distribution, Script};
 use crate::session::FaultKind;
 use crate::sql::Protocol;
+use crate::tprocc::{self, Calls, Mix};
 
 const LEAST: &str = r#"
 name = "least"
@@ -181,6 +182,46 @@ fn profiles_expand_and_override() {
     assert_eq!((own.distribution, own.tables, own.counts.point_selects), (Distribution::Uniform, 10, 3));
     assert_eq!((last.sessions(), last.pacing), (320, Pacing::Wait(Duration::from_millis(10))));
     assert_eq!(last.setup, ["SET GLOBAL x = 1"]);
+}
+
+const ORDERS: &str = "workload={ kind = \"tprocc\", warehouses = 4 }";
+
+fn tprocc(study: &Study, profile: usize) -> &tprocc::Shape {
+    match &study.profiles[profile].workload {
+        Workload::Tprocc(shape) => shape,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn tprocc_is_spelt_as_the_target_can() {
+    let calls = |set: &[&str]| tprocc(&good(LEAST, set), 0).calls;
+    assert_eq!(calls(&[ORDERS]), Calls::Procedures);
+    assert_eq!(calls(&[ORDERS, "target={ kind = \"sqlite\", path = \"x.db\" }"]), Calls::Statements);
+    assert_eq!(calls(&[ORDERS, "target.kind=simulated"]), Calls::Statements);
+    assert_eq!(calls(&[ORDERS, "workload.calls=statements"]), Calls::Statements);
+    assert_eq!(calls(&[ORDERS, "target.kind=simulated", "workload.calls=procedures"]), Calls::Procedures);
+}
+
+#[test]
+fn profiles_may_change_all_of_tprocc_but_its_size() {
+    let own = "profiles.0.workload={ calls = \"statements\", mix = { order_status = 1, stock_level = 2 } }";
+    let study = good(LEAST, &[ORDERS, "workload.all_warehouses=true", own]);
+    let Workload::Tprocc(base) = &study.workload else { panic!("TPROC-C") };
+    assert_eq!((base.warehouses, base.calls, base.mix), (4, Calls::Procedures, Mix::default()));
+    let shape = tprocc(&study, 0);
+    assert_eq!((shape.warehouses, shape.calls, shape.all_warehouses), (4, Calls::Statements, true));
+    assert_eq!(shape.mix, Mix { order_status: 1, stock_level: 2, ..Mix::NOTHING });
+}
+
+#[test]
+fn keying_and_thinking_is_a_pacing_of_tprocc() {
+    let pacing = |keyed: &str| {
+        let set = format!("profiles.0.pacing={{ keying_thinking = {keyed} }}");
+        good(LEAST, &[ORDERS, &set]).profiles[0].pacing
+    };
+    assert_eq!(pacing("{ scale = 0.5 }"), Pacing::KeyingThinking { scale: 0.5 });
+    assert_eq!(pacing("{}"), Pacing::KeyingThinking { scale: 1.0 });
 }
 
 #[test]

@@ -1,7 +1,6 @@
-//! The stored procedures: their text, and what a session calls them with.
+//! What a session calls the stored procedures with, and what it makes of the answer.
 //!
-//! Names, parameters and their order are HammerDB's, so that either program drives what the other has built. The text
-//! is ours.
+//! Parameters and their order are HammerDB's, so that either program drives what the other has built.
 
 use super::Shape;
 use super::draw::{Customer, Input, NewOrder, OrderStatus, Payment};
@@ -9,27 +8,7 @@ use super::names::LastName;
 use super::statements::{Places, Step};
 use super::transaction::whole;
 use crate::session::{Fault, Row, Rows, Session, Value};
-use crate::sql::Catalogue;
 use crate::workload::Outcome;
-
-/// Names of the stored procedures.
-pub const PROCEDURES: [&str; 5] = ["neword", "payment", "delivery", "ostat", "slev"];
-
-fn catalogue() -> Catalogue {
-    Catalogue::parse(include_str!("../../sql/tprocc/procedures-mysql.sql"))
-}
-
-/// Statements that create the stored procedures of MySQL and compatibles, each whole.
-pub fn create_procedures() -> Vec<String> {
-    let catalogue = catalogue();
-    PROCEDURES.map(|name| catalogue.get(name).to_owned()).to_vec()
-}
-
-/// Statements that drop whatever there is of them.
-pub fn drop_procedures() -> Vec<String> {
-    let catalogue = catalogue();
-    PROCEDURES.map(|name| catalogue.get(&format!("drop_{name}")).to_owned()).to_vec()
-}
 
 /// Values that a call gives back and nobody gave in.
 const OUT: Value<'static> = Value::Null;
@@ -137,4 +116,31 @@ fn spelt(customer: Customer) -> (u32, u32, LastName) {
 
 fn int(number: u32) -> Value<'static> {
     Value::Int(number.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rollbacks_are_told_by_the_number_or_by_the_affected_rows() {
+        use OrderNumber::{None, Silent, Some};
+        for (number, affected, lines, expected) in [
+            // Our own procedure.
+            (Some(3001), 45, 10, Outcome::Committed),
+            (None, 41, 10, Outcome::RolledBack),
+            // HammerDB's on MariaDB.
+            (Some(3001), 25, 5, Outcome::Committed),
+            (Some(3001), 19, 5, Outcome::RolledBack),
+            (Some(3001), 65, 15, Outcome::Committed),
+            (Some(3001), 59, 15, Outcome::RolledBack),
+            // Any on MySQL, which counts the last statement alone.
+            (Some(3001), 0, 10, Outcome::Committed),
+            (Some(3001), 1, 5, Outcome::Committed),
+            // No database.
+            (Silent, 1, 10, Outcome::Committed),
+        ] {
+            assert_eq!(outcome(number, affected, lines), expected, "{number:?} {affected} {lines}");
+        }
+    }
 }

@@ -124,6 +124,44 @@ fn impossible_and_contradictory_values_are_refused() {
 }
 
 #[test]
+fn a_study_of_tprocc_is_refused_with_its_own_words() {
+    let base = LEAST.replace("kind = \"oltp\"\nscript = \"read_write\"", "kind = \"tprocc\"\nwarehouses = 4");
+    let sqlite = "target={ kind = \"sqlite\", path = \"x.db\" }";
+    assert_refusals(
+        &base,
+        &[
+            ("workload={ kind = \"tprocc\" }", "workload.warehouses", "write the size of the database"),
+            ("workload.warehouses=0", "workload.warehouses", "from 1 to 100000"),
+            ("workload.calls=procedure", "workload.calls", "write \"procedures\""),
+            ("workload.script=read_only", "workload.script", "no such key"),
+            ("workload.protocol=text", "workload.protocol", "calls = \"statements\""),
+            ("workload.mix={ new_order = 1001 }", "workload.mix.new_order", "from 0 to 1000"),
+            ("workload.mix={ neworder = 1 }", "workload.mix.neworder", "write \"new_order\""),
+            ("workload.mix={ payment = 0 }", "workload.mix", "no transaction with a weight above 0"),
+            ("profiles.0.workload={ warehouses = 5 }", "profiles.0.workload.warehouses", "one schema"),
+            ("profiles.0.workload={ mix = {} }", "profiles.0.workload.mix", "no transaction with a weight above 0"),
+            (
+                "profiles.0.pacing={ keying_thinking = { scale = 0 } }",
+                "profiles.0.pacing.keying_thinking.scale",
+                "from",
+            ),
+            (
+                "profiles.0.pacing={ keying_thinking = {}, wait = \"1s\" }",
+                "profiles.0.pacing.keying_thinking",
+                "follow both",
+            ),
+        ],
+    );
+    let found = refused(&base, &[sqlite, "workload.calls=procedures"]);
+    assert!(found.len() == 1 && found[0].contains("SQLite has no stored procedures"), "{found:?}");
+    let own = "profiles.0.workload={ calls = \"procedures\" }";
+    let found = refused(&base, &[sqlite, own]);
+    assert!(found.len() == 1 && found[0].contains("profiles.0.workload.calls"), "{found:?}");
+    let found = refused(LEAST, &["profiles.0.pacing={ keying_thinking = { scale = 1.0 } }"]);
+    assert!(found.len() == 1 && found[0].contains("the workload oltp has no keying and thinking times"), "{found:?}");
+}
+
+#[test]
 fn what_this_version_does_not_do_is_recognised() {
     assert_refusals(
         LEAST,
