@@ -40,7 +40,8 @@ fn new_order(server: &MariaDb) {
         let result = hammerdb(
             server,
             &format!(
-                "SET @next_o_id = 0; CALL NEWORD(1, 2, 3, 42, 10, @disc, @last, @credit, @dtax, @wtax, @next_o_id, {NOW});
+                "SET @next_o_id = 0;
+                 CALL NEWORD(1, 2, 3, 42, 10, @disc, @last, @credit, @dtax, @wtax, @next_o_id, {NOW});
                  SELECT @next_o_id, @disc, @last, @credit, @dtax, @wtax;"
             ),
         );

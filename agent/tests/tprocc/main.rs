@@ -2,6 +2,7 @@
 
 mod crew;
 mod database;
+mod embedded;
 mod hammerdb;
 
 use std::sync::Arc;

@@ -95,7 +95,8 @@ SELECT o_c_id FROM orders WHERE o_w_id = :warehouse AND o_d_id = :district AND o
 UPDATE orders SET o_carrier_id = :carrier WHERE o_w_id = :warehouse AND o_d_id = :district AND o_id = :order;
 
 -- name: deliver_lines
-UPDATE order_line SET ol_delivery_d = datetime('now') WHERE ol_w_id = :warehouse AND ol_d_id = :district AND ol_o_id = :order;
+UPDATE order_line SET ol_delivery_d = datetime('now')
+WHERE ol_w_id = :warehouse AND ol_d_id = :district AND ol_o_id = :order;
 
 -- name: order_total
 SELECT SUM(ol_amount) FROM order_line
