@@ -143,7 +143,7 @@ pub fn run(ledger: &Ledger, run: RunId) -> Result<RunReport, LedgerError> {
 /// None of a run whose profile the study does not have.
 fn fold_run(ledger: &Ledger, outline: &Outline, run: &RunRecord) -> Result<Option<RunReport>, LedgerError> {
     let Some(profile) = outline.profile(&run.planned.profile) else { return Ok(None) };
-    let mut fold = Fold::new(run, profile, outline.has_server_counters());
+    let mut fold = Fold::new(run, profile, outline);
     for fact in ledger.facts(run.id)? {
         fold.fact(fact);
     }

@@ -8,6 +8,7 @@ mod events;
 mod facts;
 mod lock;
 mod outline;
+mod room;
 mod runs;
 mod schema;
 mod studies;

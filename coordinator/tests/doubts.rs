@@ -170,6 +170,17 @@ fn arrivals_that_found_nobody_idle() {
 }
 
 #[test]
+fn arrivals_that_queued_up() {
+    // 4000 transactions end in the window, 16 sessions may be busy; the root of 4200 is 65.
+    let due = |per_s: u64| judge(move |tape| tape.intervals().for_each(|(_, it)| it.due = per_s));
+    let words = "4240 arrivals became due and 4000 transactions ended: the load fell behind its rate, and response times \
+                 grow with the window; add virtual users or lower the rate";
+    expect(due(106), Degraded, words);
+    expect(due(105), Valid, "");
+    expect(due(0), Valid, "");
+}
+
+#[test]
 fn the_worst_reason_comes_first() {
     let found = judge(|tape| {
         tape.interval("load-a", 9).ended = 1;

@@ -184,6 +184,18 @@ fn outcomes_and_faults_are_told_apart() {
 }
 
 #[test]
+fn a_simulated_target_has_no_host() {
+    let mut lab = Lab::of(&STUDY.replace("\"mysql\"", "\"simulated\""));
+    lab.record(Tape::new(1));
+    lab.finish();
+    let run = lab.report().runs.remove(0);
+    let hosts_or_more =
+        run.metrics.iter().filter(|(metric, _)| metric.name().contains("cpu") || metric.name().starts_with("db_"));
+    let told: Vec<_> = hosts_or_more.map(|(metric, _)| metric.name()).collect();
+    assert_eq!(told, ["driver_host_cpu_percent"]);
+}
+
+#[test]
 fn counters_that_fell_give_no_figure() {
     let mut tape = Tape::new(1);
     for sample in tape.hosts("observer").skip(12) {

@@ -63,7 +63,6 @@ struct Shift<W: Workload> {
     tick: u64,
     start: Option<Instant>,
     /// The crew knows how connecting ended.
-    told_connected: bool,
     shown: u32,
 }
 
@@ -84,18 +83,7 @@ impl<W: Workload> Shift<W> {
         let floor = Floor::new(plan, Recorder::new(Tally::new(kinds, separate), Instant::now()));
         let posts = station.posts.iter();
         let locals = posts.map(|post| Rc::new(Local::new(Arc::clone(post)))).collect();
-        Shift {
-            station,
-            floor,
-            locals,
-            users: JoinSet::new(),
-            ended_early: 0,
-            kinds,
-            tick: 0,
-            start: None,
-            told_connected: false,
-            shown: 0,
-        }
+        Shift { station, floor, locals, users: JoinSet::new(), ended_early: 0, kinds, tick: 0, start: None, shown: 0 }
     }
 
     async fn work<S: Session>(mut self) {
@@ -106,7 +94,7 @@ impl<W: Workload> Shift<W> {
                 order = self.station.orders.recv() => match order {
                     Some(Order::Connect { begin }) => self.seat_users::<S>(begin, &connected),
                     Some(Order::Start { at }) => self.begin(at).await,
-                    Some(Order::Stop) | None => self.floor.set_stage(Stage::Stopping),
+                    Some(Order::Stop) | None => self.stop(),
                 },
                 Some(seat) = self.station.kills.recv() => self.locals[seat].kill(),
                 Some(result) = self.users.join_next(), if !self.users.is_empty() => self.user_left(result),
@@ -144,21 +132,16 @@ impl<W: Workload> Shift<W> {
         }
     }
 
-    /// Once: two users that connect in one round leave a second wake-up behind, and the crew counts threads.
+    /// Once, one or the other: the crew counts threads.
     fn tell_connected(&mut self, connected: &Connected) {
-        if self.told_connected {
+        if self.floor.stage() != Stage::Connecting {
             return;
         }
         if let Some(fault) = self.floor.refusal.borrow_mut().take() {
-            self.told_connected = true;
             self.floor.set_stage(Stage::Stopping);
             return self.tell(Report::Refused(fault));
         }
-        if connected.missing.get() > 0 {
-            return;
-        }
-        self.told_connected = true;
-        let session_ids = connected.ids.take();
+        let Some(session_ids) = connected.complete() else { return };
         let reached = self.floor.reached.borrow_mut().take();
         self.tell(Report::Connected { session_ids, reached });
     }
@@ -169,6 +152,14 @@ impl<W: Workload> Shift<W> {
         self.start = Some(at);
         self.floor.recorder.borrow_mut().begin(at);
         self.floor.set_stage(Stage::Running);
+    }
+
+    /// An interval that is over is cut first, late as it may be: its sessions were connected at its end.
+    fn stop(&mut self) {
+        while self.next_cut().is_some_and(|due| due <= Instant::now()) {
+            self.cut();
+        }
+        self.floor.set_stage(Stage::Stopping);
     }
 
     fn user_left(&mut self, result: Result<(), tokio::task::JoinError>) {
@@ -219,6 +210,7 @@ impl<W: Workload> Shift<W> {
 struct Connected {
     missing: Cell<usize>,
     ids: Cell<Vec<u64>>,
+    told: Cell<bool>,
     changed: tokio::sync::Notify,
 }
 
@@ -229,5 +221,27 @@ impl Connected {
         self.ids.set(ids);
         self.missing.set(self.missing.get() - 1);
         self.changed.notify_one();
+    }
+
+    /// The ids of all sessions, once all are there, and only once: two users that connect at one time wake the thread
+    /// twice, and a thread that told it twice would stand for another that is not ready yet.
+    fn complete(&self) -> Option<Vec<u64>> {
+        (self.missing.get() == 0 && !self.told.replace(true)).then(|| self.ids.take())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_connected_once() {
+        let connected = Connected::default();
+        connected.missing.set(2);
+        connected.one(Some(7));
+        assert_eq!(connected.complete(), None);
+        connected.one(None);
+        assert_eq!(connected.complete(), Some(vec![7, 0]));
+        assert_eq!(connected.complete(), None);
     }
 }

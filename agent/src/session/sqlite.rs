@@ -5,8 +5,8 @@
 //! automatic checkpoint stays at 1,000 pages, as in any plain connection.
 //!
 //! Writers of one process queue at a [gate](gate::Gate) per file, first come first served; a busy handler stays behind
-//! it, because the gate does not span processes. A missing file is created, since building a schema starts with one: a
-//! run against a mistyped path is caught by the check for its tables, not here.
+//! it, because the gate does not span processes. A missing file is created, since building a schema starts with one; a
+//! session that made it and put nothing into it takes it away again, so that a check of a mistyped path leaves no file.
 //!
 //! Values: a decimal becomes a number (an integer when it has no digits after the point), a point in time the text
 //! `2026-01-31 23:59:58.000000`, and both are read back as such.
@@ -15,7 +15,7 @@ mod fault;
 mod gate;
 mod values;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,6 +44,8 @@ pub struct SqliteSession {
     statements: Rc<[Statement]>,
     passage: Passage,
     text: String,
+    /// The file, when this session made it.
+    made: Option<PathBuf>,
 }
 
 impl SqliteSession {
@@ -153,10 +155,11 @@ impl Session for SqliteSession {
         let Some(path) = &target.path else {
             return Err(Fault::new(FaultKind::Refused, "the target names no file; set target.path"));
         };
+        let made = (!path.exists()).then(|| path.clone());
         let (connection, passage) =
             open(path, BUSY_LIMIT.min(target.deadline)).await.map_err(|error| unopened(path, error))?;
         connection.set_prepared_statement_cache_capacity(statements.len() + CONTROL_STATEMENTS);
-        Ok(SqliteSession { connection, statements, passage, text: String::new() })
+        Ok(SqliteSession { connection, statements, passage, text: String::new(), made })
     }
 
     async fn prepare(&mut self, stmt: Stmt) -> Result<(), Fault> {
@@ -269,5 +272,15 @@ impl Session for SqliteSession {
 
     fn discard(self) {}
 
-    async fn close(self) {}
+    async fn close(self) {
+        let Some(path) = &self.made else { return };
+        let nothing = self.connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, i64>(0));
+        // Closing takes the log and its index away.
+        drop(self.connection);
+        if nothing == Ok(0)
+            && let Err(error) = std::fs::remove_file(path)
+        {
+            tracing::debug!(%error, path = %path.display(), "an empty database stays");
+        }
+    }
 }

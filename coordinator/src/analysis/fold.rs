@@ -16,7 +16,7 @@ use super::sample::{KindLatency, KindSample, Sample};
 use super::verdict::Reason;
 use super::window::Window;
 use super::witness::Reading;
-use crate::ledger::{Fact, ProfileOutline, Recorded, RunRecord};
+use crate::ledger::{Fact, Outline, ProfileOutline, Recorded, RunRecord};
 
 /// Role of a driving host in its samples.
 const DRIVE: &str = "drive";
@@ -25,7 +25,7 @@ const DRIVE: &str = "drive";
 pub struct Fold<'a> {
     pub(super) run: &'a RunRecord,
     pub(super) profile: &'a ProfileOutline,
-    pub(super) has_server_counters: bool,
+    pub(super) outline: &'a Outline,
     pub(super) window: Option<Window>,
     pub(super) drivers: BTreeMap<String, Driver>,
     pub(super) kinds: BTreeMap<String, KindTotal>,
@@ -68,11 +68,11 @@ pub(super) struct KindTotal {
 
 impl<'a> Fold<'a> {
     /// Starts with what the coordinator wrote down about the run.
-    pub fn new(run: &'a RunRecord, profile: &'a ProfileOutline, has_server_counters: bool) -> Fold<'a> {
+    pub fn new(run: &'a RunRecord, profile: &'a ProfileOutline, outline: &'a Outline) -> Fold<'a> {
         Fold {
             run,
             profile,
-            has_server_counters,
+            outline,
             window: run.facts.as_ref().and_then(Window::of),
             drivers: BTreeMap::new(),
             kinds: BTreeMap::new(),

@@ -16,6 +16,11 @@ const MISSING: f64 = 0.05;
 const BUSY_PERCENT: f64 = 90.0;
 /// Faults per hundred transactions.
 const ERRORS_PERCENT: f64 = 1.0;
+/// Share of an open rate's arrivals that may queue up, and how many standard deviations of their number.
+const BEHIND: f64 = 0.01;
+const BEHIND_ERRORS: f64 = 3.0;
+/// Share of the arrivals that may not start: a few are on their way to a session when the load ends.
+const NOT_STARTED: f64 = 0.001;
 /// The clocks' uncertainty may be this at most, and this share of the window.
 const CLOCK_NS: f64 = 50e6;
 const CLOCK_SHARE: f64 = 0.005;
@@ -36,11 +41,17 @@ fn endings(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
     let before_the_end = |at_ns: u64| measured.is_none_or(|it| it.by_transactions || at_ns < it.end_ns);
     let ending = match &fold.run.end {
         None => Some(Reason::Unfinished),
-        Some((_, RunEnd::Failed(why))) => Some(Reason::Failed(why.clone())),
+        // Whoever caused it is told of with more to say.
+        Some((_, RunEnd::Failed(why))) => (!has_culprit(fold)).then(|| Reason::Failed(why.clone())),
         Some((at_ns, RunEnd::Stopped)) => before_the_end(*at_ns).then_some(Reason::Stopped),
         Some((_, RunEnd::Finished)) => measured.is_none().then_some(Reason::NeverStarted),
     };
     ending.into_iter().collect()
+}
+
+fn has_culprit(fold: &Fold<'_>) -> bool {
+    fold.facts.iter().any(|fact| matches!(fact, Fact::AgentLost { .. }))
+        || fold.found.iter().any(|reason| matches!(reason, Reason::AgentFailed { .. }))
 }
 
 fn from_fact(fact: &Fact, measured: Option<&Measured>) -> Option<Reason> {
@@ -70,7 +81,10 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     }
     reasons.extend(outage(fold, measured, facts).map(Reason::Outage));
     reasons.extend(measured.witness.iter().filter_map(disagreement));
-    missing_samples(fold, measured, facts, reasons);
+    // A run that was cut off owes no samples for the rest of its window.
+    if matches!(fold.run.end, None | Some((_, RunEnd::Finished))) {
+        missing_samples(fold, measured, facts, reasons);
+    }
     if !facts.shared_host {
         reasons.extend(measured.hosts.iter().filter(|host| host.key.drives).filter_map(|host| {
             let cpu_percent = host.usage.cpu_percent.filter(|percent| *percent > BUSY_PERCENT)?;
@@ -89,9 +103,18 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     if sessions > 0 {
         reasons.push(Reason::EndedEarly { sessions });
     }
-    if measured.not_started > 0 {
+    if measured.not_started as f64 > NOT_STARTED * measured.due as f64 {
         reasons.push(Reason::NotStarted { counts: Some((measured.not_started, measured.due)) });
     }
+    reasons.extend(behind(measured, facts.sessions));
+}
+
+/// Whether open arrivals queued up inside the window by more than their own irregularity explains.
+fn behind(measured: &Measured, sessions: u32) -> Option<Reason> {
+    let (due, ended) = (measured.due_inside as f64, measured.work.ended());
+    let queued = due - measured.not_started_inside as f64 - ended - f64::from(sessions);
+    let is_noise = queued <= BEHIND * due || queued <= BEHIND_ERRORS * due.sqrt();
+    (!is_noise).then_some(Reason::Behind { counts: Some((measured.due_inside, ended as u64)) })
 }
 
 /// Sessions connected when the window began: each agent's last word before that.

@@ -20,7 +20,12 @@ pub(super) struct Measured {
     pub(super) by_transactions: bool,
     /// Work inside the window.
     pub(super) work: Work,
+    /// Arrivals inside the window, and those of them that were turned away in it.
+    pub(super) due_inside: u64,
+    pub(super) not_started_inside: u64,
+    /// Arrivals from the window's start to the end of the load.
     pub(super) due: u64,
+    /// Those of them that no session ever took.
     pub(super) not_started: u64,
     pub(super) hosts: Vec<HostReport>,
     pub(super) witness: Vec<Witness>,
@@ -38,16 +43,35 @@ impl Fold<'_> {
         let facts = self.run.facts.as_ref();
         let by_transactions = facts.is_some_and(|facts| matches!(facts.measure, MeasureFacts::Transactions(_)));
         let mut work = Work::default();
-        let (mut due, mut not_started) = (0, 0);
+        let (mut due_inside, mut not_started_inside) = (0, 0);
         for sample in self.inside(window) {
             work.add(&sample.work(), 1.0);
+            due_inside += sample.due;
+            not_started_inside += sample.not_started;
+        }
+        // Arrivals wait in a queue of some seconds: those that a short window left in it are known when the load ends.
+        let (mut due, mut not_started) = (0, 0);
+        let open_end = Window { end_ns: None, ..window };
+        for sample in self.inside(open_end) {
             due += sample.due;
             not_started += sample.not_started;
         }
         let hosts = self.hosts_over(window.start_ns, end_ns, window.interval_ns);
-        let witness = self.witnesses(window, end_ns);
+        let witness = self.witnesses(window, end_ns, by_transactions);
         let drift = (!by_transactions).then(|| Drift::of(self, window)).flatten();
-        Measured { window, end_ns, by_transactions, work, due, not_started, hosts, witness, drift }
+        Measured {
+            window,
+            end_ns,
+            by_transactions,
+            work,
+            due_inside,
+            not_started_inside,
+            due,
+            not_started,
+            hosts,
+            witness,
+            drift,
+        }
     }
 
     /// Fills in everything that was measured inside the window.
@@ -98,7 +122,10 @@ impl Fold<'_> {
             let (nopm, tpm) = (Metric::Nopm, Metric::Tpm);
             let counted = self.run.facts.as_ref().is_some_and(|facts| facts.counters_agent.is_some());
             metrics.put(nopm, if counted { told(nopm) } else { by_clients(nopm, |work| work.new_orders) });
-            metrics.put(tpm, if self.has_server_counters { told(tpm) } else { by_clients(tpm, Work::transactions) });
+            metrics.put(
+                tpm,
+                if self.outline.has_server_counters() { told(tpm) } else { by_clients(tpm, Work::transactions) },
+            );
         }
         self.put_latencies(&mut metrics);
         self.put_hosts(measured, &mut metrics);
@@ -140,7 +167,11 @@ impl Fold<'_> {
     }
 
     /// The host that the database's figures are of: where its counters are read, else where its process was found.
+    /// Without a database there is no such host, whoever observes.
     fn database_host<'h>(&self, hosts: &'h [HostReport]) -> Option<&'h HostReport> {
+        if !self.outline.has_database() {
+            return None;
+        }
         let counters_agent = self.run.facts.as_ref().and_then(|facts| facts.counters_agent.as_deref());
         let observed = || hosts.iter().filter(|host| !host.key.drives);
         observed()
@@ -174,12 +205,19 @@ impl Fold<'_> {
         pairs.map(|(key, pair)| HostReport { key: key.clone(), usage: pair[0].until(&pair[1]) }).collect()
     }
 
-    fn witnesses(&self, window: Window, end_ns: u64) -> Vec<Witness> {
+    fn witnesses(&self, window: Window, end_ns: u64, by_transactions: bool) -> Vec<Witness> {
         let slack = edge_slack(window.start_ns, end_ns, window.interval_ns);
+        // The load of counted transactions has no even part to take a share of; all of it is compared.
+        let slack_ns = (!by_transactions).then_some(slack);
         let clock_uncertainty_ns = self.inside(window).map(|sample| sample.uncertainty_ns).max().unwrap_or(0);
-        let mut witnesses: Vec<Witness> = self.nopm(window, end_ns, slack, clock_uncertainty_ns).into_iter().collect();
-        let edges = witness::at_edges(&self.readings, window.start_ns, end_ns, slack);
-        let Some((first, last)) = edges.filter(|_| self.has_server_counters) else { return witnesses };
+        let nopm = self.nopm((window.start_ns, end_ns), slack_ns, clock_uncertainty_ns);
+        let mut witnesses: Vec<Witness> = nopm.into_iter().collect();
+        let edges = match slack_ns {
+            None => witness::around(&self.readings, window.start_ns, end_ns),
+            Some(slack_ns) => witness::at_edges(&self.readings, window.start_ns, end_ns, slack_ns),
+        };
+        let comparable = self.outline.has_server_counters() && !self.restarted(window.start_ns, end_ns);
+        let Some((first, last)) = edges.filter(|_| comparable) else { return witnesses };
         let sessions = self.profile.vus * self.profile.sessions_per_vu;
         let (profile, samples) = (self.profile, &self.samples);
         witnesses.extend(Comparison { profile, first, last, samples, sessions, clock_uncertainty_ns }.witnesses());
@@ -188,12 +226,15 @@ impl Fold<'_> {
 
     fn witness_missing(&self, measured: &Measured) -> Option<String> {
         let counted = self.run.facts.as_ref().is_some_and(|facts| facts.counters_agent.is_some());
-        let possible = self.has_server_counters || (counted && self.profile.order_entry.is_some());
+        let possible = self.outline.has_server_counters() || (counted && self.profile.order_entry.is_some());
         let no_orders = self.profile.order_entry.is_some() && !measured.witness.iter().any(is_nopm);
         if !possible || !(measured.witness.is_empty() || no_orders) {
             return None;
         }
-        let why = self.reading_error.clone();
+        let restarted = self
+            .restarted(measured.window.start_ns, measured.end_ns)
+            .then(|| "the database restarted and counts from 0 again".to_owned());
+        let why = restarted.or_else(|| self.reading_error.clone());
         Some(why.unwrap_or_else(|| "nobody read the database's counters at both edges of the window".to_owned()))
     }
 
@@ -221,7 +262,7 @@ impl Fold<'_> {
         let ended = self.samples.iter().map(|sample| sample.end_ns).max()?;
         let covers = first.at_ns() <= begun && last.at_ns() >= ended;
         let steady = self.readings.windows(2).all(|pair| pair[0].uptime_s <= pair[1].uptime_s);
-        let usable = self.has_server_counters && self.profile.transactional && covers && steady;
+        let usable = self.outline.has_server_counters() && self.profile.transactional && covers && steady;
         usable.then(|| first.commits_until(last)).flatten()
     }
 }

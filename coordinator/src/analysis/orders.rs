@@ -8,7 +8,6 @@ use vufleet_scenarios::tprocc::ORDERS;
 use super::Metric;
 use super::fold::Fold;
 use super::sample::{NEW_ORDER, torn_at, work_between};
-use super::window::Window;
 use super::witness::{Span, Witness};
 
 /// Share of its calls that HammerDB's procedure for MySQL lets stand: it rolls one in 99 back without saying so.
@@ -43,14 +42,21 @@ impl OrdersReading {
 }
 
 impl Fold<'_> {
-    /// NOPM, counted twice between the readings nearest the window's edges.
-    pub(super) fn nopm(&self, window: Window, end_ns: u64, slack_ns: u64, clock_ns: u64) -> Option<Witness> {
+    /// NOPM, counted twice: between the readings nearest the window's edges, no further from them than `slack_ns`, or,
+    /// without it, between those around the window.
+    pub(super) fn nopm(&self, (start_ns, end_ns): (u64, u64), slack_ns: Option<u64>, clock_ns: u64) -> Option<Witness> {
         self.profile.order_entry?;
-        let nearest = |instant: u64| {
+        let nearest = |instant: u64, slack_ns: u64| {
             let near = self.orders.iter().filter(|reading| reading.at_ns().abs_diff(instant) <= slack_ns);
             near.min_by_key(|reading| reading.at_ns().abs_diff(instant))
         };
-        let (first, last) = (nearest(window.start_ns)?, nearest(end_ns)?);
+        let (first, last) = match slack_ns {
+            Some(slack_ns) => (nearest(start_ns, slack_ns)?, nearest(end_ns, slack_ns)?),
+            None => (
+                self.orders.iter().rev().find(|reading| reading.after_ns <= start_ns)?,
+                self.orders.iter().find(|reading| reading.before_ns >= end_ns)?,
+            ),
+        };
         let database = first.until(last)? as f64;
         let span = Span::of([(first.before_ns, first.after_ns), (last.before_ns, last.after_ns)], clock_ns);
         let work = work_between(&self.samples, span.from_ns, span.to_ns);
@@ -77,7 +83,7 @@ impl Fold<'_> {
     pub(super) fn rollbacks_unseen(&self) -> bool {
         let facts = self.run.facts.as_ref();
         let version = facts.and_then(|facts| facts.target_version.as_deref());
-        let silent = version.is_some_and(|version| !version.contains("MariaDB")) && self.has_server_counters;
+        let silent = version.is_some_and(|version| !version.contains("MariaDB")) && self.outline.has_server_counters();
         let calls = self.profile.order_entry.is_some_and(|it| it.procedures);
         let Some(counted) = self.whole.get(NEW_ORDER).filter(|counted| silent && calls && counted.rollback == 0) else {
             return false;

@@ -3,6 +3,7 @@
 use super::drift::series;
 use super::fold::Fold;
 use super::measure::Measured;
+use super::witness::Reading;
 use crate::ledger::{Pace, RunFacts};
 
 /// No transaction for so long is an outage where there were more than `SILENCE_RATE` a second before.
@@ -14,12 +15,8 @@ pub(super) fn outage(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts) -> 
     let (start_ns, end_ns) = (measured.window.start_ns, measured.end_ns);
     let touches = |from_ns: u64, to_ns: u64| from_ns < end_ns && to_ns > start_ns;
     let seconds = |at_ns| measured.window.seconds(at_ns);
-    let restarted = fold
-        .readings
-        .windows(2)
-        .find(|pair| touches(pair[0].at_ns(), pair[1].at_ns()) && pair[1].uptime_s < pair[0].uptime_s);
-    if let Some(pair) = restarted {
-        return Some(format!("the database restarted before {:.1} s after the start", seconds(pair[1].at_ns())));
+    if let Some(at_ns) = fold.restart(start_ns, end_ns) {
+        return Some(format!("the database restarted before {:.1} s after the start", seconds(at_ns)));
     }
     for points in fold.hosts.values() {
         for pair in points.windows(2).filter(|pair| touches(pair[0].at_ns, pair[1].at_ns)) {
@@ -33,6 +30,20 @@ pub(super) fn outage(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts) -> 
         return None;
     }
     silence(fold, measured).or_else(|| sessions_gone(fold, measured, facts))
+}
+
+impl Fold<'_> {
+    /// The first reading after a restart of the database between two instants.
+    fn restart(&self, start_ns: u64, end_ns: u64) -> Option<u64> {
+        let touches = |pair: &[Reading]| pair[0].at_ns() < end_ns && pair[1].at_ns() > start_ns;
+        let mut pairs = self.readings.windows(2).filter(|pair| touches(pair));
+        pairs.find(|pair| pair[1].uptime_s < pair[0].uptime_s).map(|pair| pair[1].at_ns())
+    }
+
+    /// Whether there was one: counters are not comparable across it.
+    pub(super) fn restarted(&self, start_ns: u64, end_ns: u64) -> bool {
+        self.restart(start_ns, end_ns).is_some()
+    }
 }
 
 fn silence(fold: &Fold<'_>, measured: &Measured) -> Option<String> {

@@ -138,6 +138,11 @@ pub enum Reason {
         /// How many, of how many; none when they are withheld.
         counts: Option<(u64, u64)>,
     },
+    /// Open arrivals that came faster than transactions ended.
+    Behind {
+        /// How many became due, and how many transactions ended; none when they are withheld.
+        counts: Option<(u64, u64)>,
+    },
 }
 
 impl Reason {
@@ -150,7 +155,8 @@ impl Reason {
             | Reason::ClockUncertain { .. }
             | Reason::Unsteady { .. }
             | Reason::EndedEarly { .. }
-            | Reason::NotStarted { .. } => Verdict::Degraded,
+            | Reason::NotStarted { .. }
+            | Reason::Behind { .. } => Verdict::Degraded,
             _ => Verdict::Invalid,
         }
     }
@@ -162,6 +168,7 @@ impl Reason {
                 Reason::Witness { metric, difference_percent, counts: None, source, verdict }
             }
             Reason::NotStarted { .. } => Reason::NotStarted { counts: None },
+            Reason::Behind { .. } => Reason::Behind { counts: None },
             other => other,
         }
     }
@@ -230,6 +237,15 @@ impl Reason {
             Reason::EndedEarly { sessions } => write!(f, "{sessions} sessions ended before the run did"),
             Reason::NotStarted { counts: Some((count, due)) } => {
                 write!(f, "{count} of {due} arrivals found no idle session; add virtual users or lower the rate")
+            }
+            Reason::Behind { counts } => {
+                if let Some((due, ended)) = counts {
+                    write!(f, "{due} arrivals became due and {ended} transactions ended: ")?;
+                }
+                f.write_str(
+                    "the load fell behind its rate, and response times grow with the window; add virtual users or lower \
+                     the rate",
+                )
             }
             _ => f.write_str("arrivals found no idle session; add virtual users or lower the rate"),
         }

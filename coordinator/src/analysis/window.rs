@@ -30,8 +30,9 @@ impl Window {
     }
 
     /// Whether an interval counts as lying inside: its middle does, which lets either edge be off by half an interval.
+    /// One that the stop cut short is judged as the whole one that it would have been.
     pub fn holds(&self, start_ns: u64, end_ns: u64) -> bool {
-        let middle = start_ns + end_ns.saturating_sub(start_ns) / 2;
+        let middle = start_ns + end_ns.saturating_sub(start_ns).max(self.interval_ns) / 2;
         middle >= self.start_ns && self.end_ns.is_none_or(|end| middle < end)
     }
 
@@ -95,6 +96,14 @@ mod tests {
         ] {
             assert_eq!(window.index(start_ns, end_ns), index, "{start_ns}");
         }
+    }
+
+    #[test]
+    fn the_last_interval_does_not_slip_in_by_being_cut_short() {
+        let window = window(0.5, 6.5);
+        assert!(window.holds(105 * S, 106 * S));
+        assert!(!window.holds(106 * S, 107 * S));
+        assert!(!window.holds(106 * S, 106 * S + 800_000_000), "it ends after the load");
     }
 
     #[test]

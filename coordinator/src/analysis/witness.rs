@@ -237,6 +237,12 @@ fn growth(from: Option<u64>, to: Option<u64>) -> Option<f64> {
     to?.checked_sub(from?).map(|growth| growth as f64)
 }
 
+/// The last reading before the first of two instants and the first one after the second.
+pub fn around(readings: &[Reading], start_ns: u64, end_ns: u64) -> Option<(&Reading, &Reading)> {
+    let before = readings.iter().rfind(|reading| reading.after_ns <= start_ns);
+    before.zip(readings.iter().find(|reading| reading.before_ns >= end_ns))
+}
+
 /// The readings nearest two instants, where both are within `slack_ns` of them and they are two.
 pub fn at_edges(readings: &[Reading], start_ns: u64, end_ns: u64, slack_ns: u64) -> Option<(&Reading, &Reading)> {
     let nearest = |instant: u64| {

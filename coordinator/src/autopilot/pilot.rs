@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
-use vufleet_proto::v1::{self, command, event};
+use vufleet_proto::v1::{self, command, event, phase};
 use vufleet_scenarios::session::Dialect;
 use vufleet_scenarios::study::{Study, TargetKind};
 
@@ -35,6 +35,8 @@ pub(super) struct Pilot {
     /// Whether the operator's stop interrupts [`next`](Pilot::next).
     heeds_stop: bool,
     controls: u64,
+    /// Which agents are ready for which run, or in the middle of it: prepared, and not stopped yet.
+    crews: BTreeMap<String, u64>,
 }
 
 /// An agent that takes part: gone when another process answers to its name, or none for a lease.
@@ -60,7 +62,18 @@ impl Pilot {
     ) -> Self {
         let events = core.registry.listen();
         let figures = Figures::new(study.report.relative_only && !job.absolute);
-        Pilot { core, study, job, teller, figures, events, stopped, heeds_stop: true, controls: 0 }
+        Pilot {
+            core,
+            study,
+            job,
+            teller,
+            figures,
+            events,
+            stopped,
+            heeds_stop: true,
+            controls: 0,
+            crews: BTreeMap::new(),
+        }
     }
 
     /// The SQL that the target understands.
@@ -85,10 +98,30 @@ impl Pilot {
             Some(FleetEvent::LedgerFailed(reason)) => Err(Halt::Refused(reason)),
             Some(event) => {
                 self.figures.hear(&event);
+                self.note_crew(&event);
                 Ok(Some(event))
             }
             None => Err(Halt::Refused("this coordinator serves another job now".to_owned())),
         }
+    }
+
+    fn note_crew(&mut self, event: &FleetEvent) {
+        let FleetEvent::Event { name, event } = event else { return };
+        let Some(event::Body::Phase(told)) = &event.body else { return };
+        match told.kind() {
+            phase::Kind::Prepared => {
+                self.crews.insert(name.clone(), event.run);
+            }
+            phase::Kind::Stopped | phase::Kind::LeaseLost if self.has_crew(name, event.run) => {
+                self.crews.remove(name);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether an agent has something to stop in a run, as far as it has said.
+    pub(super) fn has_crew(&self, name: &str, run: u64) -> bool {
+        self.crews.get(name) == Some(&run)
     }
 
     /// Lets time pass, hearing the fleet all the while.

@@ -3,6 +3,7 @@
 
 use vufleet_proto::v1;
 use vufleet_scenarios::check::{self, AgentFacts, Answer, Answers, Finding, Login, Severity};
+use vufleet_scenarios::plan;
 use vufleet_scenarios::study::TargetKind;
 
 use super::Halt;
@@ -15,7 +16,7 @@ pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
     for finding in &findings {
         match finding.severity {
             Severity::Fatal => {}
-            Severity::Warning => pilot.teller.warn(format!("warning: {finding}")).await,
+            Severity::Warning => pilot.teller.warn(finding.to_string()).await,
             Severity::Note => pilot.teller.line(format!("note: {finding}")).await,
         }
     }
@@ -28,7 +29,7 @@ pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
 pub(super) async fn clear(pilot: &mut Pilot) -> Result<(), Halt> {
     let findings = findings(pilot).await?;
     for finding in findings.iter().filter(|finding| finding.severity == Severity::Warning) {
-        pilot.teller.warn(format!("warning: {finding}")).await;
+        pilot.teller.warn(finding.to_string()).await;
     }
     refuse_fatal(&findings)
 }
@@ -40,6 +41,7 @@ fn refuse_fatal(findings: &[Finding]) -> Result<(), Halt> {
 }
 
 async fn findings(pilot: &mut Pilot) -> Result<Vec<Finding>, Halt> {
+    room(pilot).await?;
     reach_from_everywhere(pilot).await?;
     let questions = check::questions(&pilot.study);
     let mut answers = Answers::new();
@@ -59,6 +61,13 @@ async fn findings(pilot: &mut Pilot) -> Result<Vec<Finding>, Halt> {
         answers.extend(asked.iter().map(|question| question.id.clone()).zip(result.tables.iter().map(answer)));
     }
     Ok(check::findings(&pilot.study, &answers, &agent_facts(pilot)))
+}
+
+/// For everything that the agents will send.
+async fn room(pilot: &Pilot) -> Result<(), Halt> {
+    let agents = pilot.core.registry.agents().iter().filter(|agent| agent.connected).count();
+    let time = plan::duration(&pilot.study).at_least;
+    Ok(pilot.core.record.with(move |ledger| ledger.make_sure_of_room(agents, time)).await?)
 }
 
 /// One connection from every agent that will need one.

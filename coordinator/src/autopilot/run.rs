@@ -351,9 +351,27 @@ impl<'a> Flight<'a> {
 
     /// Stops the load, waits for the last samples, lets the database settle, and writes down how it went.
     async fn end(&mut self, pilot: &mut Pilot, trouble: Option<&Trouble>) -> Result<(), Halt> {
-        if let Some(trouble) = trouble {
-            self.note(pilot, trouble).await?;
+        let noted = match trouble {
+            Some(trouble) => self.note(pilot, trouble).await,
+            None => Ok(()),
+        };
+        // A ledger that cannot be written is no reason to leave load behind.
+        let quiet = self.quieten(pilot, trouble).await;
+        for member in &self.everybody() {
+            pilot.command(&member.name, command::Body::Cancel(v1::Cancel { run: self.run.0 }));
         }
+        noted?;
+        quiet?;
+        let end = match trouble {
+            None => RunEnd::Finished,
+            Some(Trouble::Halt(Halt::Stopped)) => RunEnd::Stopped,
+            Some(trouble) => RunEnd::Failed(trouble.sentence()),
+        };
+        let (run, at_ns) = (self.run, pilot.core.clock.now());
+        Ok(pilot.core.record.with(move |ledger| ledger.end_run(run, at_ns, &end)).await?)
+    }
+
+    async fn quieten(&self, pilot: &mut Pilot, trouble: Option<&Trouble>) -> Result<(), Halt> {
         for member in &self.drivers {
             let stop = v1::Stop { run: self.run.0, grace_ns: GRACE.as_nanos() as u64 };
             pilot.command(&member.name, command::Body::Stop(stop));
@@ -366,16 +384,7 @@ impl<'a> Flight<'a> {
         if trouble.is_none() {
             self.settle(pilot).await?;
         }
-        for member in &self.everybody() {
-            pilot.command(&member.name, command::Body::Cancel(v1::Cancel { run: self.run.0 }));
-        }
-        let end = match trouble {
-            None => RunEnd::Finished,
-            Some(Trouble::Halt(Halt::Stopped)) => RunEnd::Stopped,
-            Some(trouble) => RunEnd::Failed(trouble.sentence()),
-        };
-        let (run, at_ns) = (self.run, pilot.core.clock.now());
-        Ok(pilot.core.record.with(move |ledger| ledger.end_run(run, at_ns, &end)).await?)
+        Ok(())
     }
 
     async fn note(&self, pilot: &Pilot, trouble: &Trouble) -> Result<(), Halt> {
@@ -392,22 +401,13 @@ impl<'a> Flight<'a> {
 
     async fn await_stop(&self, pilot: &mut Pilot) -> Result<(), Halt> {
         let deadline = Instant::now() + STOP_PATIENCE;
-        let mut missing: Vec<Member> = self.drivers.clone();
-        while !missing.is_empty() && Instant::now() < deadline {
-            missing.retain(|member| pilot.absent(std::slice::from_ref(member)).is_none());
+        // An agent that never got ready has nothing to stop, and says nothing.
+        let at_work = |pilot: &Pilot, member: &Member| {
+            pilot.has_crew(&member.name, self.run.0) && pilot.absent(std::slice::from_ref(member)).is_none()
+        };
+        while self.drivers.iter().any(|member| at_work(pilot, member)) && Instant::now() < deadline {
             pilot.show(v1::Live { phase: "stop".to_owned(), ..self.live() });
-            let heard = pilot.next(deadline.min(Instant::now() + ROUND)).await?;
-            if let Some(FleetEvent::Event { name, event }) = heard
-                && event.run == self.run.0
-                && let Some(event::Body::Phase(told)) = event.body
-                && matches!(told.kind(), phase::Kind::Stopped | phase::Kind::LeaseLost)
-            {
-                missing.retain(|member| member.name != name);
-            }
-            // An agent that never had anything to stop says nothing.
-            if pilot.figures.sessions() == 0 && self.facts.start_at_ns.is_none() {
-                break;
-            }
+            pilot.next(deadline.min(Instant::now() + ROUND)).await?;
         }
         Ok(())
     }

@@ -17,8 +17,8 @@ use crate::render;
 
 /// Width of the table: a terminal's usual one.
 const TABLE_WIDTH: u16 = 120;
-/// How long a lost agent is waited for before the remaining ones carry on.
-const RETURN_PATIENCE: Duration = Duration::from_secs(30);
+/// How many leases a lost agent is waited for before the remaining ones carry on.
+const RETURN_LEASES: u32 = 3;
 /// How long a database that does not answer is waited for before a run is repeated.
 const DATABASE_PATIENCE: Duration = Duration::from_secs(120);
 
@@ -28,7 +28,7 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     if pilot.observers().is_empty() {
         pilot
             .teller
-            .warn("warning: no observing agent takes part: the database host's CPU and the database's own counts will be missing; start one with --roles observe")
+            .warn("no observing agent takes part: the database host's CPU and the database's own counts will be missing; start one with --roles observe")
             .await;
     }
     let study_id = begin(pilot, &pilot.study.name.clone()).await?;
@@ -139,8 +139,8 @@ async fn fly_all(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
         };
         first = false;
         let keep = verdict || (lost.is_some() && pilot.job.on_agent_loss() == OnAgentLoss::Continue);
-        if lost.is_some() && pilot.job.on_agent_loss() == OnAgentLoss::Stop {
-            return Err(Halt::Short("an agent was lost, and --on-agent-loss is stop".to_owned()));
+        if let Some(agent) = lost.as_ref().filter(|_| pilot.job.on_agent_loss() == OnAgentLoss::Stop) {
+            return Err(Halt::Short(format!("agent {agent} was lost, and --on-agent-loss is stop")));
         }
         let again = agenda.done(&planned, keep);
         if let Some(agent) = lost.filter(|_| pilot.job.on_agent_loss() == OnAgentLoss::Repeat) {
@@ -180,7 +180,7 @@ async fn tell_verdict(pilot: &mut Pilot, planned: &PlannedRun, run: RunId) -> Re
 
 /// Gives a lost agent time to come back; after that the remaining ones carry on.
 async fn await_return(pilot: &mut Pilot, agent: &str) -> Result<(), Halt> {
-    let deadline = Instant::now() + RETURN_PATIENCE;
+    let deadline = Instant::now() + pilot.core.options.lease * RETURN_LEASES;
     while Instant::now() < deadline {
         if pilot.core.registry.agent(agent).is_some_and(|agent| agent.connected) {
             pilot.teller.line(format!("agent {agent} is back")).await;

@@ -3,6 +3,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -15,6 +16,8 @@ use super::registry::FleetEvent;
 
 /// Events recorded in one go, at most.
 const BATCH: usize = 256;
+/// How soon recording is tried again after it failed.
+const RECORD_AGAIN: Duration = Duration::from_secs(1);
 
 /// Serves agents.
 pub struct FleetService {
@@ -40,7 +43,7 @@ impl Fleet for FleetService {
         let Some(event::Body::Hello(hello)) = first else {
             return Err(Status::invalid_argument("an agent introduces itself with its first event"));
         };
-        check_protocol(&hello)?;
+        check_protocol(&hello).inspect_err(|status| tracing::warn!("{}", status.message()))?;
         let (name, boot) = (hello.name.clone(), hello.boot);
         let recorded = self.core.record.with(move |ledger| ledger.last_seq(boot)).await;
         let recorded = recorded.map_err(|error| Status::unavailable(error.to_string()))?;
@@ -140,21 +143,26 @@ async fn record(
     let mut batch = Vec::with_capacity(BATCH);
     while events.recv_many(&mut batch, BATCH).await > 0 {
         batch.retain(|event: &Event| event.seq > recorded);
-        let (agent, fresh) = (name.clone(), std::mem::take(&mut batch));
-        let written = core.record.with(move |ledger| ledger.record(&agent, boot, &fresh).map(|seq| (seq, fresh))).await;
-        match written {
-            Ok((seq, fresh)) => {
-                recorded = recorded.max(seq);
-                tell(&commands, command::Body::Ack(v1::Ack { seq: recorded }));
-                for event in fresh {
-                    core.registry.pass_on(FleetEvent::Event { name: name.clone(), event: Box::new(event) });
+        let (agent, fresh) = (name.clone(), Arc::new(std::mem::take(&mut batch)));
+        let seq = loop {
+            let (agent, events_now) = (agent.clone(), Arc::clone(&fresh));
+            match core.record.with(move |ledger| ledger.record(&agent, boot, &events_now)).await {
+                Ok(seq) => break seq,
+                Err(error) => {
+                    tracing::error!(%error, agent = name, "events could not be recorded");
+                    core.registry.pass_on(FleetEvent::LedgerFailed(error.to_string()));
                 }
             }
-            Err(error) => {
-                tracing::error!(%error, agent = name, "events could not be recorded");
-                core.registry.pass_on(FleetEvent::LedgerFailed(error.to_string()));
+            // The agent keeps what is not acknowledged, and its stream stays open: the load has to be stopped by it.
+            if events.is_closed() {
                 return;
             }
+            tokio::time::sleep(RECORD_AGAIN).await;
+        };
+        recorded = recorded.max(seq);
+        tell(&commands, command::Body::Ack(v1::Ack { seq: recorded }));
+        for event in fresh.iter().cloned() {
+            core.registry.pass_on(FleetEvent::Event { name: name.clone(), event: Box::new(event) });
         }
     }
 }

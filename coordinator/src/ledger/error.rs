@@ -53,6 +53,19 @@ pub enum LedgerError {
         /// The ledger, or what could not be made for it.
         path: PathBuf,
     },
+    /// Too little space for what is to come.
+    #[error(
+        "{}: {free_mb} MB are free, and this study may record about {needed_mb} MB; free some space, or move the data directory to a larger disk with --data",
+        .dir.display()
+    )]
+    NoRoom {
+        /// The data directory.
+        dir: PathBuf,
+        /// What is free.
+        free_mb: u64,
+        /// What should be.
+        needed_mb: u64,
+    },
     /// No study of that name.
     #[error("there is no study {wanted:?} in the ledger; `vufleet studies` lists them")]
     NoStudy {

@@ -53,6 +53,11 @@ impl Outline {
         self.profiles.iter().find(|profile| profile.id == id)
     }
 
+    /// Whether there is a database at all.
+    pub fn has_database(&self) -> bool {
+        self.target != TargetKind::Simulated.name()
+    }
+
     /// Whether the database counts what its clients do in counters that every connection feeds.
     pub fn has_server_counters(&self) -> bool {
         self.target == TargetKind::Mysql.name()

@@ -87,7 +87,8 @@ fn unready(study: &Study, answers: &Answers) -> impl Iterator<Item = Finding> {
 }
 
 fn missing(study: &Study, answers: &Answers) -> Option<Finding> {
-    let build = "build them with vufleet schema build STUDY, or correct [target] database";
+    let key = if study.target.kind == TargetKind::Sqlite { "path" } else { "database" };
+    let build = format!("build them with vufleet schema build STUDY, or correct [target] {key}");
     let there = match answers.get(TABLES)? {
         Answer::Rows(rows) => rows,
         Answer::Failed(error) => {
@@ -104,7 +105,11 @@ fn missing(study: &Study, answers: &Answers) -> Option<Finding> {
     }
     let named = missing[..missing.len().min(NAMED_TABLES)].join(", ");
     let more = if missing.len() > NAMED_TABLES { ", ..." } else { "" };
-    let place = study.target.database.as_ref().map(|name| format!(" from database {name}")).unwrap_or_default();
+    let place = match (&study.target.database, &study.target.path) {
+        (Some(name), None) => format!(" from database {name}"),
+        (_, Some(path)) => format!(" from {}", path.display()),
+        (None, None) => String::new(),
+    };
     let what = format!("{} of {} tables are missing{place}: {named}{more}", missing.len(), wanted.len());
     Some(Finding::fatal(what, build))
 }

@@ -46,7 +46,8 @@ fn server_refused(target: &Target, place: &str, error: ServerError) -> Fault {
             error.message
         ),
         1044 => format!(
-            "user '{user}' has no rights on database '{database}' at {place}: {}; GRANT ALL ON {database}.* to it",
+            "user '{user}' has no rights on database '{database}' at {place}, or there is none of that name: {}; GRANT \
+             ALL ON {database}.* to it, or correct target.database",
             error.message
         ),
         1049 => format!(

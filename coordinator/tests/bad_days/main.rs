@@ -1,0 +1,17 @@
+//! What goes wrong on bad days, done to the real executables: `vufleet`, the `vufleet-agent` that lies beside it, and
+//! MariaDB servers of the tests' own. Each test waits for what it is about and fails, with all that was said, when that
+//! does not come.
+
+mod agents;
+mod arrivals;
+mod faults;
+mod identity;
+mod interrupts;
+mod lab;
+mod orphans;
+mod outage;
+mod preparing;
+mod refusals;
+mod room;
+mod same_ids;
+mod strangers;
