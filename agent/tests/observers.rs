@@ -194,5 +194,6 @@ fn an_embedded_database_is_asked_for_its_tables() {
     assert!(result.tables[1].rows[0].cells[0].null);
     assert_eq!(result.tables[1].rows[0].cells[1].text, "1");
     let findings = check::findings(&read(&text), &ask(&text, "").unwrap(), &[]);
-    assert_eq!(whats(&findings), ["1 of 2 tables are missing: sbtest2"]);
+    let missing = format!("1 of 2 tables are missing from {}: sbtest2", path.display());
+    assert_eq!(whats(&findings), [missing.as_str()]);
 }
