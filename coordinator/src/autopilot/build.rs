@@ -96,10 +96,22 @@ async fn load(pilot: &mut Pilot, schema: &dyn Schema, complete: Option<&Parts>) 
         chunks_before: there.len() as u64,
         unit: schema.unit(),
     };
-    let members: Vec<Member> = pilot.drivers().iter().map(Member::from).collect();
+    let members = builders(pilot)?;
     let shares = allocation::chunks(&chunks, members.len()).into_iter().map(Share::of_chunks).collect();
     let stage = Stage { phase: "loading", resumed: complete.is_some(), progress: Some(progress) };
     stage::run(pilot, &members, shares, &stage).await
+}
+
+/// Who builds: every driving agent that is here now, at least one.
+fn builders(pilot: &Pilot) -> Result<Vec<Member>, Halt> {
+    let members: Vec<Member> = pilot.drivers().iter().map(Member::from).collect();
+    if members.is_empty() {
+        return Err(Halt::Refused(format!(
+            "no driving agent is left to build with; the workload's tables are incomplete: {}",
+            advice(pilot)
+        )));
+    }
+    Ok(members)
 }
 
 /// Builds the indexes that are not there, beside each other.
@@ -114,7 +126,7 @@ async fn index(pilot: &mut Pilot, agent: &str, schema: &dyn Schema, resumed: boo
         let mut answers = result.tables.iter();
         indexes.retain(|_| answers.next().is_some_and(|table| standing::first_cell(table).as_deref() == Some("0")));
     }
-    let members: Vec<Member> = pilot.drivers().iter().map(Member::from).collect();
+    let members = builders(pilot)?;
     let statements = indexes.into_iter().map(|index| index.sql).collect();
     let stage = Stage { phase: "indexing", resumed: false, progress: None };
     stage::run(pilot, &members, stage::spread(statements, members.len()), &stage).await.map(drop)

@@ -2,6 +2,7 @@
 
 mod fleet;
 mod server;
+mod tables;
 
 use std::time::Duration;
 

@@ -38,9 +38,9 @@ pub(super) const HISTORY: [&str; 8] =
 const NAMED_IN_ORDER: u32 = 1_000;
 
 /// What each customer has paid and owes, in hundredths.
-const PAID: Value<'static> = Value::Decimal(10_00, 2);
-const BALANCE: Value<'static> = Value::Decimal(-10_00, 2);
-const CREDIT_LIMIT: Value<'static> = Value::Decimal(50_000_00, 2);
+const PAID: Value<'static> = Value::Decimal(1_000, 2);
+const BALANCE: Value<'static> = Value::Decimal(-1_000, 2);
+const CREDIT_LIMIT: Value<'static> = Value::Decimal(5_000_000, 2);
 
 /// Runs over the customers of one warehouse: district after district.
 struct Walk {

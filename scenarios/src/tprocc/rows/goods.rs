@@ -51,7 +51,7 @@ impl Source for Items {
         let Items { stream, texts, last } = self;
         texts.clear();
         texts.alphanumeric(stream, 14..=24);
-        let price = Value::Decimal(uniform(stream, 1_00, 100_00).into(), 2);
+        let price = Value::Decimal(uniform(stream, 100, 10_000).into(), 2);
         texts.data(stream);
         let image = Value::Int(uniform(stream, 1, 10_000).into());
         put(&[Value::Int((*last).into()), Value::Text(texts.get(0)), price, Value::Text(texts.get(1)), image]);

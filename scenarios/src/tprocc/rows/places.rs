@@ -24,7 +24,7 @@ pub(super) const DISTRICT: [&str; 11] = [
 ];
 
 /// What the history of a district comes to, in hundredths: each customer has paid 10.00.
-const DISTRICT_YTD: i64 = CUSTOMERS as i64 * 10_00;
+const DISTRICT_YTD: i64 = CUSTOMERS as i64 * 1_000;
 
 /// The row of one warehouse.
 pub(super) struct Warehouse {
