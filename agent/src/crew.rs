@@ -15,6 +15,7 @@ use vufleet_scenarios::oltp::Oltp;
 use vufleet_scenarios::random::stream;
 use vufleet_scenarios::session::{Fault, FaultKind, Session};
 use vufleet_scenarios::study::{Pacing, Profile, Study, TargetKind, Workload as Chosen};
+use vufleet_scenarios::tprocc::TprocC;
 use vufleet_scenarios::workload::{Seat, Workload};
 
 use crate::arrivals::Arrivals;
@@ -54,9 +55,9 @@ pub struct CrewPlan {
 impl CrewPlan {
     fn seats(&self) -> Vec<Seat> {
         let sessions = self.profile.sessions_per_vu;
+        let seat = |vu, session| Seat { seed: self.study.seed, vu, session, vus: self.total_vus, run: self.run };
         let vus = self.first_vu..self.first_vu + self.vus;
-        vus.flat_map(|vu| (0..sessions).map(move |session| Seat { seed: self.study.seed, vu, session, run: self.run }))
-            .collect()
+        vus.flat_map(|vu| (0..sessions).map(move |session| seat(vu, session))).collect()
     }
 
     /// This agent's part of an open arrival rate.
@@ -113,11 +114,20 @@ pub struct Crew {
 impl Crew {
     /// Starts the threads; no connection is opened yet.
     pub fn muster(plan: &CrewPlan, clock: CommonClock, outlet: Outlet) -> anyhow::Result<Crew> {
-        let Chosen::Oltp(shape) = &plan.profile.workload;
+        match &plan.profile.workload {
+            Chosen::Oltp(shape) => Self::doing::<Oltp>(plan, shape, clock, outlet),
+            Chosen::Tprocc(shape) => Self::doing::<TprocC>(plan, shape, clock, outlet),
+        }
+    }
+
+    fn doing<W: Workload>(plan: &CrewPlan, shape: &W::Shape, clock: CommonClock, outlet: Outlet) -> anyhow::Result<Crew>
+    where
+        W::Shape: Clone + Send,
+    {
         match plan.study.target.kind {
-            TargetKind::Mysql => Self::of::<MysqlSession, Oltp>(plan, shape, clock, outlet),
-            TargetKind::Sqlite => Self::of::<SqliteSession, Oltp>(plan, shape, clock, outlet),
-            TargetKind::Simulated => Self::of::<SimulatedSession, Oltp>(plan, shape, clock, outlet),
+            TargetKind::Mysql => Self::of::<MysqlSession, W>(plan, shape, clock, outlet),
+            TargetKind::Sqlite => Self::of::<SqliteSession, W>(plan, shape, clock, outlet),
+            TargetKind::Simulated => Self::of::<SimulatedSession, W>(plan, shape, clock, outlet),
         }
     }
 

@@ -168,7 +168,7 @@ impl Desk {
         if prepare.smoke {
             profile.sessions_per_vu = 1;
             profile.pacing = study::Pacing::None;
-            limit = Some(1);
+            limit = Some(profile.workload.transactions_of_every_kind());
         }
         CrewPlan {
             study,

@@ -11,6 +11,7 @@ pub mod limits;
 pub mod measured;
 pub mod observe;
 pub mod outbox;
+pub mod pace;
 pub mod populate;
 pub mod recorder;
 pub mod session;

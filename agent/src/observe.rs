@@ -7,6 +7,7 @@ pub mod control;
 pub mod database;
 pub mod host;
 pub mod meter;
+pub mod orders;
 pub mod process;
 
 #[cfg(test)]

@@ -1,4 +1,7 @@
 //! Fills tables: each thread takes the next chunk from a shared queue until none is left.
+//!
+//! A chunk that failed half-way is cleared and loaded again. Its seal, where it has one, is one transaction: once that
+//! has committed the chunk is complete, even when nobody heard of the commit.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -9,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use vufleet_proto::v1::{self, event::Body};
-use vufleet_scenarios::session::{Fault, FaultKind, Session, Source, Value};
+use vufleet_scenarios::session::{Access, Fault, FaultKind, Row, Rows, Session, Source, Value};
 use vufleet_scenarios::study::{Study, TargetKind};
-use vufleet_scenarios::workload::{Chunk, Schema};
+use vufleet_scenarios::workload::{Chunk, Load, Schema};
 
 use crate::observe::meter::cpu_used;
 use crate::outbox::Outlet;
@@ -32,6 +35,8 @@ enum Item {
 /// A job that its threads share.
 struct Job {
     study: Arc<Study>,
+    /// Chunks may hold rows of an earlier attempt.
+    resumed: bool,
     queue: Mutex<VecDeque<Item>>,
     rows: AtomicU64,
     items_done: AtomicU32,
@@ -56,6 +61,7 @@ pub fn start(
     let threads = if study.target.kind == TargetKind::Sqlite { 1 } else { threads.min(items.len()).max(1) };
     let job = Arc::new(Job {
         study,
+        resumed: order.resumed,
         queue: Mutex::new(items),
         rows: AtomicU64::new(0),
         items_done: AtomicU32::new(0),
@@ -150,7 +156,7 @@ impl Job {
 
     fn describe(&self, item: &Item) -> String {
         match item {
-            Item::Chunk(chunk) => format!("loading {}", self.schema().destination(*chunk).0),
+            Item::Chunk(chunk) => format!("loading {}", self.schema().describe(*chunk)),
             Item::Statement(sql) => sql.lines().next().unwrap_or_default().to_owned(),
         }
     }
@@ -167,15 +173,13 @@ impl Job {
                 Ok(()) => return Ok(()),
                 Err(fault) => fault,
             };
-            if fault.kind.ends_connection() {
+            // Whatever is open must not be committed by the next BEGIN.
+            if let Some(open) = session
+                && (fault.kind.ends_connection() || open.rollback().await.is_err())
+            {
                 session.take().into_iter().for_each(S::discard);
             }
-            // A server that let us in before and does not now is probably starting again.
-            let let_in_before = self.rows.load(Ordering::Relaxed) > 0;
-            let may_pass = fault.kind.is_transient()
-                || fault.kind == FaultKind::ConnectionLost
-                || (fault.kind == FaultKind::Refused && let_in_before);
-            if !may_pass || attempt == ATTEMPTS || self.over.load(Ordering::Relaxed) {
+            if !self.may_pass(&fault, item) || attempt == ATTEMPTS || self.over.load(Ordering::Relaxed) {
                 return Err(fault);
             }
             tracing::warn!(%fault, attempt, "an item of the build is done again");
@@ -184,32 +188,92 @@ impl Job {
         }
     }
 
+    fn may_pass(&self, fault: &Fault, item: &Item) -> bool {
+        match fault.kind {
+            FaultKind::ConnectionLost => true,
+            // A server that let us in before and does not now is probably starting again.
+            FaultKind::Refused => self.rows.load(Ordering::Relaxed) > 0,
+            // The server may still have been busy with what an earlier attempt sent last when its rows were cleared.
+            FaultKind::Duplicate => matches!(item, Item::Chunk(_)),
+            kind => kind.is_transient(),
+        }
+    }
+
     async fn attempt<S: Session>(&self, session: &mut Option<S>, item: &Item, attempt: u32) -> Result<(), Fault> {
         let open = match session {
             Some(open) => open,
             None => session.insert(S::connect(&self.study.target, Rc::from([])).await?),
         };
-        match item {
-            Item::Statement(sql) => open.batch(sql).await,
-            Item::Chunk(chunk) => {
-                if attempt > 1 {
-                    open.batch(&self.schema().clear(*chunk, S::DIALECT)).await?;
-                }
-                self.load(open, *chunk).await
+        let chunk = match item {
+            Item::Statement(sql) => return open.batch(sql).await,
+            Item::Chunk(chunk) => *chunk,
+        };
+        if attempt > 1 && self.is_complete(open, chunk).await? {
+            self.rows.fetch_add(chunk.count, Ordering::Relaxed);
+            return Ok(());
+        }
+        if attempt > 1 || self.resumed {
+            for sql in self.schema().clear(chunk, S::DIALECT) {
+                open.batch(&sql).await?;
             }
         }
+        self.load(open, chunk).await
+    }
+
+    /// Whether an earlier attempt got through although its commit was not answered.
+    async fn is_complete<S: Session>(&self, session: &mut S, chunk: Chunk) -> Result<bool, Fault> {
+        let Some(resume) = self.schema().resume(self.study.seed, S::DIALECT) else { return Ok(false) };
+        let mut search = Search { part: chunk.part.into(), found: false };
+        session.query(&resume.complete, &mut search).await?;
+        Ok(search.found)
     }
 
     async fn load<S: Session>(&self, session: &mut S, chunk: Chunk) -> Result<(), Fault> {
-        let (table, columns) = self.schema().destination(chunk);
-        let mut source = self.schema().source(self.study.seed, chunk);
-        let mut counted = Counted { source: &mut *source, job: self, rows: 0 };
-        let result = session.bulk(&table, &columns, &mut counted).await;
+        let mut loaded = 0;
+        let result = self.load_all(session, chunk, &mut loaded).await;
         if result.is_err() {
             // The whole chunk is loaded again.
-            self.rows.fetch_sub(counted.rows, Ordering::Relaxed);
+            self.rows.fetch_sub(loaded, Ordering::Relaxed);
         }
-        result.map(|_| ())
+        result
+    }
+
+    async fn load_all<S: Session>(&self, session: &mut S, chunk: Chunk, loaded: &mut u64) -> Result<(), Fault> {
+        let loads = self.schema().loads(self.study.seed, chunk);
+        for load in loads.batches {
+            self.load_one(session, load, loaded).await?;
+        }
+        if loads.seal.is_empty() {
+            return Ok(());
+        }
+        session.begin(Access::Write).await?;
+        for load in loads.seal {
+            self.load_one(session, load, loaded).await?;
+        }
+        session.commit().await
+    }
+
+    async fn load_one<S: Session>(&self, session: &mut S, mut load: Load, loaded: &mut u64) -> Result<(), Fault> {
+        let mut counted = Counted { source: &mut *load.source, job: self, rows: 0, cut: false };
+        let result = session.bulk(&load.table, load.columns, &mut counted).await;
+        *loaded += counted.rows;
+        if counted.cut {
+            // What follows would make half a chunk look complete.
+            return Err(Fault::new(FaultKind::Deadline, "stopped"));
+        }
+        result.map(drop)
+    }
+}
+
+/// Looks for a part in the first column of a result.
+struct Search {
+    part: i64,
+    found: bool,
+}
+
+impl Rows for Search {
+    fn row(&mut self, row: &impl Row) {
+        self.found |= row.get(0) == Value::Int(self.part);
     }
 }
 
@@ -218,11 +282,17 @@ struct Counted<'a> {
     source: &'a mut dyn Source,
     job: &'a Job,
     rows: u64,
+    /// Whether the job ended before the rows did.
+    cut: bool,
 }
 
 impl Source for Counted<'_> {
     fn next(&mut self, put: &mut dyn FnMut(&[Value<'_>])) -> bool {
-        if self.job.over.load(Ordering::Relaxed) || !self.source.next(put) {
+        if self.job.over.load(Ordering::Relaxed) {
+            self.cut = true;
+            return false;
+        }
+        if !self.source.next(put) {
             return false;
         }
         self.rows += 1;

@@ -17,6 +17,7 @@ use vufleet_scenarios::workload::{Outcome, Seat, Workload};
 
 use crate::fine;
 use crate::measured::Measured;
+use crate::pace::{Keyed, Person};
 use crate::recorder::{End, Finished, Recorder};
 use crate::watchdog::Post;
 
@@ -51,6 +52,8 @@ pub struct Floor<W: Workload> {
     pub shape: Rc<W::Shape>,
     /// When transactions are due.
     pub pacing: Pacing,
+    /// Keying and thinking times, where they are the pacing.
+    pub keyed: Option<Keyed>,
     /// Transactions of a session, where they are counted.
     pub limit: Option<u64>,
     /// Due times of open arrivals.
@@ -127,6 +130,7 @@ impl<W: Workload> Floor<W> {
     pub fn new(plan: FloorPlan<W>, recorder: Recorder) -> Rc<Self> {
         Rc::new(Floor {
             eager: W::eager(&plan.shape),
+            keyed: Keyed::of(&plan.pacing, W::terminal(&plan.shape)),
             target: plan.target,
             statements: plan.statements,
             shape: plan.shape,
@@ -183,20 +187,20 @@ impl<W: Workload> Floor<W> {
         }
     }
 
-    /// When the next transaction is due, once it is. `last`: the end of the one before.
-    async fn next_due(&self, last: Option<Instant>) -> Option<Instant> {
-        match self.pacing {
-            Pacing::None => (self.stage() == Stage::Running).then(Instant::now),
-            Pacing::Wait(wait) => {
-                // The first ones are spread over one wait, or the sessions would move in step.
-                let due = match last {
-                    Some(end) => end + wait,
-                    None => Instant::now() + wait.mul_f64(rand::random()),
-                };
-                self.unless_stopped(pin!(fine::sleep_until(due))).await.map(|()| due)
+    /// When the next transaction, of that kind, is due, once it is. `last`: the end of the one before.
+    async fn next_due(&self, person: &mut Person, kind: usize, last: Option<Instant>) -> Option<Instant> {
+        let due = match (self.pacing, &self.keyed) {
+            (Pacing::Rate(_), _) => return self.arrivals.as_ref()?.recv().await.ok(),
+            (Pacing::Wait(wait), _) => match last {
+                Some(end) => end + wait,
+                None => Instant::now() + person.first_wait(wait),
+            },
+            (Pacing::KeyingThinking { .. }, Some(keyed)) => person.due(keyed, kind, last),
+            (Pacing::None | Pacing::KeyingThinking { .. }, _) => {
+                return (self.stage() == Stage::Running).then(Instant::now);
             }
-            Pacing::Rate(_) => self.arrivals.as_ref()?.recv().await.ok(),
-        }
+        };
+        self.unless_stopped(pin!(fine::sleep_until(due))).await.map(|()| due)
     }
 }
 
@@ -263,6 +267,7 @@ pub struct User<S: Session, W: Workload> {
     floor: Rc<Floor<W>>,
     local: Rc<Local>,
     workload: W,
+    person: Person,
     session: Option<Measured<S>>,
     /// Transactions given up in a row, to slow down a user whose every transaction fails.
     failures: u32,
@@ -272,7 +277,7 @@ impl<S: Session, W: Workload> User<S, W> {
     /// Takes a seat.
     pub fn new(floor: Rc<Floor<W>>, local: Rc<Local>, seat: Seat) -> Self {
         let workload = W::seat(Rc::clone(&floor.shape), seat);
-        User { floor, local, workload, session: None, failures: 0 }
+        User { floor, local, workload, person: Person::new(&seat), session: None, failures: 0 }
     }
 
     /// The whole life: connect at `connect_at`, `connected`, work until the stop or the limit, say goodbye.
@@ -303,8 +308,12 @@ impl<S: Session, W: Workload> User<S, W> {
         let mut last = None;
         let mut left = self.floor.limit.unwrap_or(u64::MAX);
         while left > 0 {
-            let Some(due) = self.floor.next_due(last).await else { return };
-            last = Some(self.transact(due).await);
+            let kind = self.workload.draw().kind;
+            let Some(due) = self.floor.next_due(&mut self.person, kind, last).await else { return };
+            last = Some(self.transact(kind, due).await);
+            if let Some(keyed) = &self.floor.keyed {
+                self.person.think(keyed, kind);
+            }
             left -= 1;
             if self.session.is_none() && !self.reopen().await {
                 return;
@@ -318,8 +327,7 @@ impl<S: Session, W: Workload> User<S, W> {
     }
 
     /// One transaction with all its retries. Returns its end.
-    async fn transact(&mut self, due: Instant) -> Instant {
-        let kind = self.workload.draw().kind;
+    async fn transact(&mut self, kind: usize, due: Instant) -> Instant {
         let start = if matches!(self.floor.pacing, Pacing::None) { due } else { Instant::now() };
         let mut end = End::Failed;
         for attempt in 1..=MAX_RETRIES + 1 {
@@ -492,7 +500,8 @@ impl<S: Session, W: Workload> User<S, W> {
 mod tests {
     use super::*;
     use crate::recorder::Tally;
-    use vufleet_scenarios::oltp::Oltp;
+    use vufleet_scenarios::oltp::{Oltp, Script};
+    use vufleet_scenarios::tprocc::{Calls, TprocC};
 
     #[test]
     fn back_off_grows_and_is_bounded() {
@@ -506,13 +515,12 @@ mod tests {
     /// Printed by `cargo test -- --nocapture footprint`; a fleet's memory is this times its sessions, and the client's.
     #[test]
     fn the_footprint_of_a_user_is_small() {
-        fn of<S: Session>(limit: usize) {
+        fn of<S: Session, W: Workload>(limit: usize, shape: W::Shape) {
             let study = "name = \"a\"\nseed = 1\n[target]\nkind = \"simulated\"\n[workload]\nkind = \"oltp\"\n\
                          script = \"read_write\"\n[[profiles]]\nvus = 1\n";
-            let study = vufleet_scenarios::study::read(study, &Default::default()).unwrap();
-            let vufleet_scenarios::study::Workload::Oltp(shape) = study.workload;
-            let plan = FloorPlan::<Oltp> {
-                target: study.target,
+            let target = vufleet_scenarios::study::read(study, &Default::default()).unwrap().target;
+            let plan = FloorPlan::<W> {
+                target,
                 statements: Rc::from([]),
                 shape: Rc::new(shape),
                 pacing: Pacing::None,
@@ -522,14 +530,19 @@ mod tests {
                 doors: 1,
             };
             let floor = Floor::new(plan, Recorder::new(Tally::new(1, false), Instant::now()));
-            let seat = Seat { seed: 1, vu: 0, session: 0, run: 1 };
-            let mut user = User::<S, Oltp>::new(floor, Rc::default(), seat);
+            let seat = Seat { seed: 1, vu: 0, session: 0, vus: 1, run: 1 };
+            let mut user = User::<S, W>::new(floor, Rc::default(), seat);
             let bytes = size_of_val(&async move { user.live(Instant::now(), |_| ()).await });
             println!("a user's future with {}: {bytes} bytes", std::any::type_name::<S>());
             assert!(bytes <= limit, "{bytes} bytes, more than {limit}");
         }
-        of::<crate::session::MysqlSession>(2_560);
-        of::<crate::session::SqliteSession>(2_048);
-        of::<crate::session::SimulatedSession>(2_048);
+        let oltp = || vufleet_scenarios::oltp::Shape::new(Script::ReadWrite);
+        of::<crate::session::MysqlSession, Oltp>(2_560, oltp());
+        of::<crate::session::SqliteSession, Oltp>(2_048, oltp());
+        of::<crate::session::SimulatedSession, Oltp>(2_048, oltp());
+        let tprocc = || vufleet_scenarios::tprocc::Shape::new(4, Calls::Statements);
+        of::<crate::session::MysqlSession, TprocC>(3_072, tprocc());
+        of::<crate::session::SqliteSession, TprocC>(2_816, tprocc());
+        of::<crate::session::SimulatedSession, TprocC>(2_560, tprocc());
     }
 }

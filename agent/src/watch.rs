@@ -11,15 +11,17 @@ use anyhow::Context;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 use vufleet_proto::v1::{self, event::Body};
+use vufleet_scenarios::session::Session;
 use vufleet_scenarios::study::{Study, TargetKind};
 
 use crate::clock::CommonClock;
 use crate::fine;
 use crate::observe::database::DatabaseObserver;
 use crate::observe::host::{HostRole, HostSampler};
+use crate::observe::orders::{Occasions, OrdersObserver};
 use crate::observe::process::ProcessChoice;
 use crate::outbox::Outlet;
-use crate::session::MysqlSession;
+use crate::session::{MysqlSession, SqliteSession};
 
 /// What is to be sampled.
 pub struct WatchPlan {
@@ -141,26 +143,79 @@ fn notice(plan: &WatchPlan, text: String) {
     plan.outlet.send(plan.run, Body::Notice(v1::Notice { level: v1::notice::Level::Warn as i32, text, at_ns }));
 }
 
-async fn read_counters(plan: &WatchPlan, mut orders: watch::Receiver<Orders>) {
-    if !plan.counters || plan.study.target.kind != TargetKind::Mysql {
+/// Reads what the kind of database and the workload have counters for.
+async fn read_counters(plan: &WatchPlan, orders: watch::Receiver<Orders>) {
+    if !plan.counters {
         return;
     }
-    let mut observer = DatabaseObserver::<MysqlSession>::new(plan.study.control_target());
-    let mut extra_done = 0;
-    loop {
-        let Orders { extra_readings, over, .. } = *orders.borrow_and_update();
-        if over {
-            break;
+    match plan.study.target.kind {
+        TargetKind::Mysql => {
+            let server = DatabaseObserver::<MysqlSession>::new(plan.study.control_target());
+            Counters::<MysqlSession>::new(plan, Some(server)).read_on(orders).await;
         }
-        if extra_readings == extra_done && !tick_or_order(&mut orders, plan.interval, extra_done).await {
-            break;
-        }
-        extra_done = orders.borrow().extra_readings;
-        let reading = observer.read().await;
-        let (before_ns, after_ns) = (plan.clock.at(reading.before), plan.clock.at(reading.after));
-        plan.outlet.send(plan.run, Body::Counters(reading.into_counters(before_ns, after_ns)));
+        TargetKind::Sqlite => Counters::<SqliteSession>::new(plan, None).read_on(orders).await,
+        TargetKind::Simulated => {}
     }
-    observer.close().await;
+}
+
+/// What is read of a database: its server's counters, the orders it has taken, or both.
+struct Counters<'a, S> {
+    plan: &'a WatchPlan,
+    server: Option<DatabaseObserver<MysqlSession>>,
+    orders: Option<(Occasions, OrdersObserver<S>)>,
+}
+
+impl<'a, S: Session> Counters<'a, S> {
+    fn new(plan: &'a WatchPlan, server: Option<DatabaseObserver<MysqlSession>>) -> Self {
+        let occasions = Occasions::of(&plan.study, plan.interval);
+        let orders = occasions.map(|occasions| (occasions, OrdersObserver::new(Arc::clone(&plan.study))));
+        Counters { plan, server, orders }
+    }
+
+    async fn read_on(mut self, mut orders: watch::Receiver<Orders>) {
+        if self.server.is_none() && self.orders.is_none() {
+            return;
+        }
+        let mut extra_done = 0;
+        loop {
+            let Orders { extra_readings, over, .. } = *orders.borrow_and_update();
+            if over {
+                break;
+            }
+            if extra_readings == extra_done && !tick_or_order(&mut orders, self.plan.interval, extra_done).await {
+                break;
+            }
+            let now = *orders.borrow();
+            let ordered = now.extra_readings != extra_done;
+            extra_done = now.extra_readings;
+            self.read(ordered, now.origin.elapsed()).await;
+        }
+        if let Some(server) = self.server {
+            server.close().await;
+        }
+        if let Some((_, orders)) = self.orders {
+            orders.close().await;
+        }
+    }
+
+    /// The server's counters come last: whoever has seen them has seen both.
+    async fn read(&mut self, ordered: bool, since_start: Duration) {
+        let plan = self.plan;
+        let mut own_statements = 0;
+        if let Some((occasions, orders)) = &mut self.orders {
+            if ordered || occasions.is_one(since_start) {
+                let counters = orders.read(&plan.clock).await;
+                plan.outlet.send(plan.run, Body::Counters(counters));
+            }
+            own_statements = orders.sent();
+        }
+        if let Some(server) = &mut self.server {
+            let mut reading = server.read().await;
+            reading.own_statements += own_statements;
+            let (before_ns, after_ns) = (plan.clock.at(reading.before), plan.clock.at(reading.after));
+            plan.outlet.send(plan.run, Body::Counters(reading.into_counters(before_ns, after_ns)));
+        }
+    }
 }
 
 /// Waits for a tick or for an order to read now. False: the samples are over.

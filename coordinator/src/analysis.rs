@@ -12,6 +12,7 @@ mod judge;
 pub mod latency;
 mod measure;
 mod metric;
+mod orders;
 mod outage;
 mod run;
 pub mod sample;
@@ -214,6 +215,20 @@ impl Report {
     pub fn short_cells(&self) -> Vec<String> {
         let short = self.cells.iter().filter(|cell| cell.n < self.repetitions as usize);
         short.map(|cell| format!("{} {} has {} of {}", cell.variant, cell.profile, cell.n, self.repetitions)).collect()
+    }
+
+    /// Whether the workload is TPROC-C.
+    pub fn is_order_entry(&self) -> bool {
+        self.workload.get("kind").and_then(Value::as_str) == Some("tprocc")
+    }
+
+    /// What the report is about first of all.
+    pub fn headline(&self) -> Metric {
+        match (self.by_transactions(), self.is_order_entry()) {
+            (true, _) => Metric::ServiceMeanMs,
+            (false, true) => Metric::Nopm,
+            (false, false) => Metric::Tps,
+        }
     }
 
     /// Whether the window is a number of transactions, and the metric therefore the service time.

@@ -94,7 +94,7 @@ async fn attempt(core: Arc<Core>, job: v1::Job, stopped: watch::Receiver<bool>, 
         v1::job::Kind::Smoke => smoke::run(&mut pilot).await,
         v1::job::Kind::Check => preflight::check(&mut pilot).await,
         v1::job::Kind::Build => build::build(&mut pilot).await,
-        v1::job::Kind::Verify => build::verify(&mut pilot).await,
+        v1::job::Kind::Verify => build::verify::verify(&mut pilot).await,
         v1::job::Kind::Drop => build::drop_tables(&mut pilot).await,
     }
 }

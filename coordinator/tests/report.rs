@@ -176,7 +176,7 @@ fn outcomes_and_faults_are_told_apart() {
     ];
     let run = run_of(tape);
     let kind = &run.transactions["read_write"];
-    assert_eq!((kind.ok, kind.rollback, kind.unknown, kind.failed, kind.retries), (3990, 10, 3, 2, 5));
+    assert_eq!((kind.ok, kind.rollback, kind.unknown, kind.failed, kind.retries), (3990, Some(10), 3, 2, 5));
     assert_eq!(kind.errors, [("deadlock", 4), ("duplicate_key", 1)].into());
     assert_eq!((run.reconnects, kind.queued_s), (Some(2), Some(0.5)));
     near(metric(&run, Metric::Tps), 200.0, 1e-9);

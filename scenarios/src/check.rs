@@ -8,6 +8,7 @@ mod demand;
 mod fleet;
 mod schema;
 mod server;
+mod terminals;
 
 use std::collections::BTreeMap;
 
@@ -127,6 +128,7 @@ pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<
     }
     findings.extend(schema::findings(study, answers));
     findings.extend(fleet::findings(study, agents));
+    findings.extend(terminals::findings(study));
     findings.sort_by_key(|finding| finding.severity);
     findings
 }

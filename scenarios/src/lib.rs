@@ -10,4 +10,5 @@ pub mod random;
 pub mod session;
 pub mod sql;
 pub mod study;
+pub mod tprocc;
 pub mod workload;

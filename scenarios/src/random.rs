@@ -12,6 +12,8 @@ pub type Stream = Xoshiro256PlusPlus;
 const SESSION: u64 = 1;
 const KEY: u64 = 2;
 const ROW: u64 = 3;
+const PACE: u64 = 4;
+const CONSTANT: u64 = 5;
 
 /// Scrambles a word (the finaliser of SplitMix64; Steele, Lea, Flood, "Fast splittable pseudorandom number
 /// generators", OOPSLA 2014).
@@ -36,6 +38,16 @@ pub fn session_stream(seat: &Seat) -> Stream {
 /// keys of this one turn out to be taken.
 pub fn key_stream(seat: &Seat, generation: u64) -> Stream {
     stream(seat.seed, &[KEY, u64::from(seat.vu), u64::from(seat.session), seat.run, generation])
+}
+
+/// A session's stream of thinking times: how fast the database answers must not change what is drawn next.
+pub fn pace_stream(seat: &Seat) -> Stream {
+    stream(seat.seed, &[PACE, u64::from(seat.vu), u64::from(seat.session)])
+}
+
+/// The stream behind constants that all runs of a study share.
+pub fn constant_stream(seed: u64) -> Stream {
+    stream(seed, &[CONSTANT])
 }
 
 /// The stream behind one row of a table: whoever loads the row, alone or among others, gets the same one.
@@ -64,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_stream_depends_on_seed_user_and_session_alone() {
-        let seat = Seat { seed: 42, vu: 3, session: 1, run: 7 };
+        let seat = Seat { seed: 42, vu: 3, session: 1, vus: 8, run: 7 };
         let first = session_stream(&seat).next_u64();
         assert_eq!(first, session_stream(&Seat { run: 8, ..seat }).next_u64());
         assert_ne!(first, session_stream(&Seat { vu: 4, ..seat }).next_u64());
@@ -77,7 +89,7 @@ mod tests {
     }
     #[test]
     fn keys_differ_between_runs_and_generations() {
-        let seat = Seat { seed: 42, vu: 3, session: 1, run: 7 };
+        let seat = Seat { seed: 42, vu: 3, session: 1, vus: 8, run: 7 };
         let first = key_stream(&seat, 0).next_u64();
         assert_eq!(first, key_stream(&seat, 0).next_u64());
         assert_ne!(first, key_stream(&seat, 1).next_u64());

@@ -243,7 +243,8 @@ pub trait Session: Sized + 'static {
     /// Proves that the connection is alive without counting as a statement.
     async fn ping(&mut self) -> Result<(), Fault>;
 
-    /// Loads rows in batches that the server accepts, each batch committed by itself. Returns the rows loaded.
+    /// Loads rows in batches that the server accepts, each batch committed by itself unless a transaction is open
+    /// already. Returns the rows loaded.
     async fn bulk(&mut self, table: &str, columns: &[&str], rows: &mut dyn Source) -> Result<u64, Fault>;
 
     /// How another connection or thread stops this one's query.

@@ -30,8 +30,8 @@ pub use edits::Edits;
 pub use read::read;
 pub use ready::{READY, Ready, ready};
 
-use crate::oltp;
-use crate::workload::Schema;
+use crate::workload::{Schema, Terminal, Workload as _};
+use crate::{oltp, tprocc};
 
 /// A checked study.
 #[derive(Debug, Clone)]
@@ -280,6 +280,8 @@ pub enum Share {
 pub enum Workload {
     /// sysbench-compatible OLTP.
     Oltp(oltp::Shape),
+    /// TPROC-C.
+    Tprocc(tprocc::Shape),
 }
 
 impl Workload {
@@ -287,6 +289,23 @@ impl Workload {
     pub fn kind(&self) -> &'static str {
         match self {
             Workload::Oltp(_) => "oltp",
+            Workload::Tprocc(_) => "tprocc",
+        }
+    }
+
+    /// Transactions of one session after which it has done one of every kind.
+    pub fn transactions_of_every_kind(&self) -> u64 {
+        match self {
+            Workload::Oltp(_) => 1,
+            Workload::Tprocc(shape) => shape.mix.deck_size().into(),
+        }
+    }
+
+    /// Keying and thinking times, where it has them.
+    pub fn terminal(&self) -> Option<Terminal> {
+        match self {
+            Workload::Oltp(shape) => oltp::Oltp::terminal(shape),
+            Workload::Tprocc(shape) => tprocc::TprocC::terminal(shape),
         }
     }
 
@@ -294,6 +313,7 @@ impl Workload {
     pub fn schema(&self) -> &dyn Schema {
         match self {
             Workload::Oltp(shape) => shape,
+            Workload::Tprocc(shape) => shape,
         }
     }
 }
@@ -331,6 +351,11 @@ pub enum Pacing {
     None,
     /// This long after the end of the last one.
     Wait(Duration),
+    /// When it has been keyed in, after the result of the last one has been thought about.
+    KeyingThinking {
+        /// What the workload's times are multiplied by.
+        scale: f64,
+    },
     /// At exponentially distributed gaps over the whole fleet: transactions a second. Whichever session is idle takes
     /// the next one.
     Rate(f64),
@@ -341,6 +366,7 @@ impl fmt::Display for Pacing {
         match self {
             Pacing::None => f.write_str("none"),
             Pacing::Wait(wait) => write!(f, "wait {wait:?}"),
+            Pacing::KeyingThinking { scale } => write!(f, "keying and thinking times x {scale}"),
             Pacing::Rate(rate) => write!(f, "rate {rate}/s"),
         }
     }

@@ -1,6 +1,11 @@
 //! What a virtual user asks of a workload: inputs drawn from a seeded stream, and transactions made of statements.
 
+mod expectation;
+
 use std::rc::Rc;
+use std::time::Duration;
+
+pub use expectation::{Expectation, Wanted};
 
 use crate::session::{Dialect, Fault, Session, Source};
 use crate::sql::Statement;
@@ -14,6 +19,8 @@ pub struct Seat {
     pub vu: u32,
     /// Session of that virtual user, counted from 0.
     pub session: u32,
+    /// Virtual users of the whole fleet. Never part of the stream; only for sharing out what they work on.
+    pub vus: u32,
     /// Number of the run. Never part of the stream; only for keys that must not repeat between runs.
     pub run: u64,
 }
@@ -35,6 +42,34 @@ pub enum Outcome {
     RolledBack,
 }
 
+/// What a person at a terminal does around a transaction of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// Types this long before it is sent.
+    pub keying: Duration,
+    /// Thinks this long after its answer, on average.
+    pub think_mean: Duration,
+}
+
+impl Times {
+    /// Thinking times are cut at this many times their mean [5.2.5.4].
+    pub const LONGEST_THOUGHT: u32 = 10;
+
+    /// The longest that a session is idle around a transaction of this kind.
+    pub fn longest(&self) -> Duration {
+        self.keying + self.think_mean * Times::LONGEST_THOUGHT
+    }
+}
+
+/// Keying and thinking times of a workload that has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Terminal {
+    /// By [`Txn::kind`].
+    pub kinds: Vec<Times>,
+    /// Keying and thinking time of an average transaction.
+    pub mean_cycle: Duration,
+}
+
 /// One session's stream of transactions.
 #[allow(async_fn_in_trait)] // workloads never leave the thread they were seated on
 pub trait Workload: Sized + 'static {
@@ -49,6 +84,11 @@ pub trait Workload: Sized + 'static {
 
     /// Whether the statements are prepared at connect, or each on first use.
     fn eager(shape: &Self::Shape) -> bool;
+
+    /// Keying and thinking times, where transactions are entered by people.
+    fn terminal(_shape: &Self::Shape) -> Option<Terminal> {
+        None
+    }
 
     /// Takes a seat: seeds the generator. Survives reconnects.
     fn seat(shape: Rc<Self::Shape>, seat: Seat) -> Self;
@@ -67,21 +107,62 @@ pub struct Chunk {
     pub part: u32,
     /// First row.
     pub first: u64,
-    /// Number of rows.
+    /// Number of rows; the expected number where it is drawn.
     pub count: u64,
 }
 
-/// A query whose answer `schema verify` and the checks before a run compare.
+/// Rows for one table.
+pub struct Load {
+    /// The table.
+    pub table: String,
+    /// Columns in the order of the values.
+    pub columns: &'static [&'static str],
+    /// The rows: a pure function of the seed and the chunk.
+    pub source: Box<dyn Source>,
+}
+
+/// What fills a chunk.
+#[derive(Default)]
+pub struct Loads {
+    /// Loaded one after the other, in batches that commit by themselves.
+    pub batches: Vec<Load>,
+    /// Loaded after those in one transaction of its own, whose commit makes the chunk complete. Empty where nothing
+    /// tells a complete chunk.
+    pub seal: Vec<Load>,
+}
+
+/// An index that is built after the load.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Expectation {
-    /// What is being checked, for people: "sbtest3 has 10000 rows".
-    pub what: String,
-    /// A query that returns one value.
+pub struct Index {
+    /// The statement that builds it.
     pub sql: String,
-    /// The value that it must return, as text.
-    pub equals: String,
-    /// What to do when it does not.
-    pub remedy: String,
+    /// A query that returns 0 where it is not there.
+    pub exists: String,
+}
+
+/// How an interrupted build is recognised and taken up where it ended. A mark stands in the database from before the
+/// first table is made until everything is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resume {
+    /// Which build it is, for people and for comparison: what the mark says.
+    pub build: String,
+    /// Statements that set the mark.
+    pub begin: Vec<String>,
+    /// A query of what the mark says; it fails or returns no row where no build is under way.
+    pub mark: String,
+    /// A query of the parts that are complete, one a row.
+    pub complete: String,
+    /// Takes the mark away.
+    pub end: String,
+}
+
+/// What `schema verify` asks, and what it has to say about what it does not ask.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// What must hold.
+    pub expectations: Vec<Expectation>,
+    /// What is left out, and why.
+    pub notes: Vec<String>,
 }
 
 /// The tables behind a workload: how to make them, fill them beside each other, check and drop them.
@@ -92,29 +173,55 @@ pub trait Schema: Sync {
     /// Statements that make empty tables, one after the other.
     fn create(&self, dialect: Dialect) -> Vec<String>;
 
-    /// Statements that drop whatever of the tables exists.
+    /// Statements that drop whatever of the schema exists.
     fn drop(&self, dialect: Dialect) -> Vec<String>;
 
     /// All rows, cut into disjoint chunks of bounded size.
     fn chunks(&self) -> Vec<Chunk>;
 
-    /// Table and columns of a chunk's rows.
-    fn destination(&self, chunk: Chunk) -> (String, Vec<&'static str>);
+    /// What a chunk is called: "sbtest3", "warehouse 7".
+    fn describe(&self, chunk: Chunk) -> String;
 
-    /// The rows of a chunk: a pure function of the seed and the chunk.
-    fn source(&self, seed: u64, chunk: Chunk) -> Box<dyn Source>;
+    /// What all chunks are called where people count them rather than rows: "warehouses".
+    fn unit(&self) -> Option<&'static str> {
+        None
+    }
 
-    /// A statement that removes whatever of a chunk has been loaded, before it is loaded again.
-    fn clear(&self, chunk: Chunk, dialect: Dialect) -> String;
+    /// What fills a chunk.
+    fn loads(&self, seed: u64, chunk: Chunk) -> Loads;
 
-    /// Statements after the load (indexes), which may run beside each other.
-    fn finish(&self, dialect: Dialect) -> Vec<String>;
+    /// Statements that remove whatever has been loaded of a chunk that is not complete, before it is loaded again.
+    fn clear(&self, chunk: Chunk, dialect: Dialect) -> Vec<String>;
 
-    /// What must hold right after a build.
-    fn expectations(&self, dialect: Dialect) -> Vec<Expectation>;
+    /// Indexes, built after the load and beside each other.
+    fn indexes(&self, dialect: Dialect) -> Vec<Index>;
+
+    /// Statements after the indexes, one after the other, harmless when repeated.
+    fn finish(&self, _dialect: Dialect) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// How an interrupted build is taken up; none where it has to start anew.
+    fn resume(&self, _seed: u64, _dialect: Dialect) -> Option<Resume> {
+        None
+    }
 
     /// What must hold before every run, cheap to ask: that the tables exist.
     fn present(&self, dialect: Dialect) -> Vec<Expectation>;
+
+    /// What else must hold before every run where the tables exist, cheap to ask.
+    fn ready(&self, _dialect: Dialect) -> Vec<Expectation> {
+        Vec::new()
+    }
+
+    /// A query whose only row tells how the tables came to hold what they do, where that decides what may be expected.
+    fn origin(&self, _dialect: Dialect) -> Option<String> {
+        None
+    }
+
+    /// What must hold of the rows. `origin` is the answer to [`origin`](Schema::origin); without one, everything that
+    /// holds right after a build.
+    fn inspection(&self, dialect: Dialect, origin: Option<&[String]>) -> Inspection;
 
     /// Total rows of all chunks.
     fn rows(&self) -> u64 {

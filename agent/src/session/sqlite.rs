@@ -228,17 +228,23 @@ impl Session for SqliteSession {
     async fn bulk(&mut self, table: &str, columns: &[&str], rows: &mut dyn Source) -> Result<u64, Fault> {
         let places = vec!["?"; columns.len()].join(", ");
         let insert = format!("INSERT INTO {table} ({}) VALUES ({places})", columns.join(", "));
+        let within = !self.connection.is_autocommit();
         let mut total = 0;
         loop {
-            self.begin(Access::Write).await?;
+            if !within {
+                self.begin(Access::Write).await?;
+            }
             match self.load(&insert, columns.len(), rows) {
                 Ok((loaded, more)) => {
-                    self.commit().await?;
+                    if !within {
+                        self.commit().await?;
+                    }
                     total += loaded;
                     if !more {
                         return Ok(total);
                     }
                 }
+                Err(fault) if within => return Err(fault),
                 Err(fault) => {
                     self.rollback().await?;
                     return Err(fault);

@@ -1,6 +1,6 @@
 //! The points about loading many rows.
 
-use vufleet_scenarios::session::{FaultKind, Session, Source, Value};
+use vufleet_scenarios::session::{Access, FaultKind, Session, Source, Value};
 use vufleet_scenarios::sql::Protocol;
 
 use crate::engine::{Engine, Kept, number, values};
@@ -47,4 +47,26 @@ pub async fn bulk_loads_every_row_as_it_is<S: Session>(engine: &Engine) {
         assert_eq!(fault.kind, kind, "{fault}");
     }
     assert_eq!(number(&mut session, &format!("SELECT COUNT(*) FROM {table}")).await, ROWS);
+}
+
+pub async fn bulk_in_a_transaction_commits_nothing_by_itself<S: Session>(engine: &Engine) {
+    // More than a batch of any engine.
+    const ROWS: i64 = 12_000;
+    let table = &engine.table;
+    let mut session: S = engine.open(Protocol::Prepared, &[]).await;
+    session.batch(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, s VARCHAR(200), n INT)")).await.unwrap();
+    let columns = ["id", "s", "n"];
+    let count = format!("SELECT COUNT(*) FROM {table}");
+    for (end_by_commit, kept) in [(false, 0), (true, ROWS)] {
+        session.begin(Access::Write).await.unwrap();
+        assert_eq!(session.bulk(table, &columns, &mut Numbered { next: 1, last: ROWS }).await, Ok(ROWS as u64));
+        if end_by_commit {
+            session.commit().await.unwrap()
+        } else {
+            session.rollback().await.unwrap()
+        }
+        if engine.stores {
+            assert_eq!(number(&mut session, &count).await, kept);
+        }
+    }
 }

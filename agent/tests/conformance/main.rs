@@ -12,7 +12,7 @@ mod simulated;
 mod sqlite;
 mod suite;
 
-use bulk::bulk_loads_every_row_as_it_is;
+use bulk::{bulk_in_a_transaction_commits_nothing_by_itself, bulk_loads_every_row_as_it_is};
 use engine::{Engine, run};
 use suite::*;
 
@@ -33,6 +33,7 @@ macro_rules! conform {
                 a_wrong_number_of_parameters_leaves_the_session_usable,
                 statements_prepare_at_once_or_on_first_use,
                 bulk_loads_every_row_as_it_is,
+                bulk_in_a_transaction_commits_nothing_by_itself,
                 an_interrupt_ends_the_query_and_not_the_session,
                 sessions_close_and_open_again,
             ]);

@@ -10,6 +10,7 @@ use vufleet_proto::v1::phase::Kind as PhaseKind;
 
 use super::host::HostPoint;
 use super::latency::Latency;
+use super::orders::OrdersReading;
 use super::run::RunReport;
 use super::sample::{KindLatency, KindSample, Sample};
 use super::verdict::Reason;
@@ -31,6 +32,9 @@ pub struct Fold<'a> {
     pub(super) samples: Vec<Sample>,
     pub(super) hosts: BTreeMap<HostKey, Vec<HostPoint>>,
     pub(super) readings: Vec<Reading>,
+    pub(super) orders: Vec<OrdersReading>,
+    /// Every transaction of the run, whatever its interval is good for.
+    pub(super) whole: BTreeMap<String, KindSample>,
     pub(super) reading_error: Option<String>,
     pub(super) facts: Vec<Fact>,
     pub(super) found: Vec<Reason>,
@@ -75,6 +79,8 @@ impl<'a> Fold<'a> {
             samples: Vec::new(),
             hosts: BTreeMap::new(),
             readings: Vec::new(),
+            orders: Vec::new(),
+            whole: BTreeMap::new(),
             reading_error: None,
             facts: Vec::new(),
             found: Vec::new(),
@@ -98,9 +104,10 @@ impl<'a> Fold<'a> {
                 let key = HostKey { agent: agent.to_owned(), drives: sample.role == DRIVE };
                 self.hosts.entry(key).or_default().push(HostPoint::of(sample));
             }
-            Some(Body::Counters(counters)) => match Reading::of(counters) {
-                Ok(reading) => self.readings.push(reading),
-                Err(error) => self.reading_error = Some(error),
+            Some(Body::Counters(counters)) => match (OrdersReading::of(counters), Reading::of(counters)) {
+                (Some(orders), _) => self.orders.push(orders),
+                (None, Ok(reading)) => self.readings.push(reading),
+                (None, Err(error)) => self.reading_error = Some(error),
             },
             Some(Body::Phase(phase)) => self.phase(agent, phase.kind(), phase.sessions, &phase.message),
             _ => {}
@@ -127,6 +134,9 @@ impl<'a> Fold<'a> {
     }
 
     fn sample(&mut self, sample: Sample, latencies: &[KindLatency]) {
+        for kind in &sample.kinds {
+            self.whole.entry(kind.kind.clone()).or_default().add(kind);
+        }
         if !self.drivers.entry(sample.agent.clone()).or_default().take(sample.start_ns, sample.end_ns) {
             return;
         }
@@ -142,6 +152,7 @@ impl<'a> Fold<'a> {
     pub fn finish(mut self) -> RunReport {
         self.samples.sort_by(|a, b| (a.start_ns, &a.agent).cmp(&(b.start_ns, &b.agent)));
         self.readings.sort_by_key(Reading::at_ns);
+        self.orders.sort_by_key(OrdersReading::at_ns);
         for points in self.hosts.values_mut() {
             points.sort_by_key(|point| point.at_ns);
         }
@@ -171,18 +182,7 @@ impl Driver {
 
 impl KindTotal {
     fn add(&mut self, kind: &KindSample, latency: &KindLatency) {
-        let sum = &mut self.counts;
-        sum.ok += kind.ok;
-        sum.rollback += kind.rollback;
-        sum.unknown += kind.unknown;
-        sum.failed += kind.failed;
-        sum.retries += kind.retries;
-        sum.statements += kind.statements;
-        sum.fault_rollbacks += kind.fault_rollbacks;
-        sum.queued_ns += kind.queued_ns;
-        for (total, count) in sum.faults.iter_mut().zip(kind.faults) {
-            *total += count;
-        }
+        self.counts.add(kind);
         self.service.add(&latency.service);
         self.response.add(&latency.response);
     }

@@ -7,7 +7,7 @@ use super::fold::Fold;
 use super::host;
 use super::latency::Latency;
 use super::run::{HostReport, KindLatencies, KindReport, RunReport, WholeRun};
-use super::sample::{Sample, Work, work_between};
+use super::sample::{NEW_ORDER, Sample, Work, work_between};
 use super::window::Window;
 use super::witness::{self, Comparison, Witness};
 use super::{Metric, Metrics, judge};
@@ -81,6 +81,11 @@ impl Fold<'_> {
         report.metrics = self.metrics(measured);
         report.measured_s = self.longest_cover(measured).map(|ns| ns as f64 / 1e9);
         report.transactions = self.kinds.iter().map(|(kind, total)| (kind.clone(), KindReport::of(total))).collect();
+        if self.rollbacks_unseen()
+            && let Some(new_orders) = report.transactions.get_mut(NEW_ORDER)
+        {
+            new_orders.rollback = None;
+        }
         report.latencies = self.kinds.iter().map(|(kind, total)| KindLatencies::of(kind, total)).collect();
         report.witness = measured.witness.clone();
         report.witness_missing = self.witness_missing(measured);
@@ -110,6 +115,18 @@ impl Fold<'_> {
         metrics.put(Metric::Tps, rate(Work::transactions));
         metrics.put(Metric::Qps, rate(|work| work.statements));
         metrics.put(Metric::ErrorsPerS, rate(|work| work.faults));
+        if self.profile.order_entry.is_some() {
+            let of = |metric: Metric| measured.witness.iter().find(|witness| witness.metric == metric.name());
+            let told = |metric: Metric| of(metric).map(|witness| witness.database);
+            let by_clients = |metric: Metric, count| Some(rate(count) * metric.per_s());
+            let (nopm, tpm) = (Metric::Nopm, Metric::Tpm);
+            let counted = self.run.facts.as_ref().is_some_and(|facts| facts.counters_agent.is_some());
+            metrics.put(nopm, if counted { told(nopm) } else { by_clients(nopm, |work| work.new_orders) });
+            metrics.put(
+                tpm,
+                if self.outline.has_server_counters() { told(tpm) } else { by_clients(tpm, Work::transactions) },
+            );
+        }
         self.put_latencies(&mut metrics);
         self.put_hosts(measured, &mut metrics);
         metrics
@@ -191,20 +208,27 @@ impl Fold<'_> {
     fn witnesses(&self, window: Window, end_ns: u64, by_transactions: bool) -> Vec<Witness> {
         let slack = edge_slack(window.start_ns, end_ns, window.interval_ns);
         // The load of counted transactions has no even part to take a share of; all of it is compared.
-        let edges = match by_transactions {
-            true => witness::around(&self.readings, window.start_ns, end_ns),
-            false => witness::at_edges(&self.readings, window.start_ns, end_ns, slack),
+        let slack_ns = (!by_transactions).then_some(slack);
+        let clock_uncertainty_ns = self.inside(window).map(|sample| sample.uncertainty_ns).max().unwrap_or(0);
+        let nopm = self.nopm((window.start_ns, end_ns), slack_ns, clock_uncertainty_ns);
+        let mut witnesses: Vec<Witness> = nopm.into_iter().collect();
+        let edges = match slack_ns {
+            None => witness::around(&self.readings, window.start_ns, end_ns),
+            Some(slack_ns) => witness::at_edges(&self.readings, window.start_ns, end_ns, slack_ns),
         };
         let comparable = self.outline.has_server_counters() && !self.restarted(window.start_ns, end_ns);
-        let Some((first, last)) = edges.filter(|_| comparable) else { return Vec::new() };
-        let clock_uncertainty_ns = self.inside(window).map(|sample| sample.uncertainty_ns).max().unwrap_or(0);
+        let Some((first, last)) = edges.filter(|_| comparable) else { return witnesses };
         let sessions = self.profile.vus * self.profile.sessions_per_vu;
-        Comparison { profile: self.profile, first, last, samples: &self.samples, sessions, clock_uncertainty_ns }
-            .witnesses()
+        let (profile, samples) = (self.profile, &self.samples);
+        witnesses.extend(Comparison { profile, first, last, samples, sessions, clock_uncertainty_ns }.witnesses());
+        witnesses
     }
 
     fn witness_missing(&self, measured: &Measured) -> Option<String> {
-        if !self.outline.has_server_counters() || !measured.witness.is_empty() {
+        let counted = self.run.facts.as_ref().is_some_and(|facts| facts.counters_agent.is_some());
+        let possible = self.outline.has_server_counters() || (counted && self.profile.order_entry.is_some());
+        let no_orders = self.profile.order_entry.is_some() && !measured.witness.iter().any(is_nopm);
+        if !possible || !(measured.witness.is_empty() || no_orders) {
             return None;
         }
         let restarted = self
@@ -216,12 +240,14 @@ impl Fold<'_> {
 
     pub(super) fn whole_run(&self) -> BTreeMap<String, WholeRun> {
         let mut whole: BTreeMap<String, WholeRun> = BTreeMap::new();
-        for kind in self.samples.iter().flat_map(|sample| &sample.kinds) {
-            let total = whole.entry(kind.kind.clone()).or_default();
-            total.client += kind.ok + kind.rollback;
-            total.unknown += kind.unknown;
+        for (kind, counted) in &self.whole {
+            whole.insert(kind.clone(), WholeRun { client: counted.ok, unknown: counted.unknown, database: None });
         }
-        if whole.len() == 1
+        if self.profile.order_entry.is_some() {
+            if let Some(total) = whole.get_mut(NEW_ORDER) {
+                total.database = self.orders_of_whole_run();
+            }
+        } else if whole.len() == 1
             && let Some(total) = whole.values_mut().next()
         {
             total.database = self.commits_of_whole_run();
@@ -239,6 +265,10 @@ impl Fold<'_> {
         let usable = self.outline.has_server_counters() && self.profile.transactional && covers && steady;
         usable.then(|| first.commits_until(last)).flatten()
     }
+}
+
+fn is_nopm(witness: &Witness) -> bool {
+    witness.metric == Metric::Nopm.name()
 }
 
 /// How far a sample may lie from the edge that it stands for.

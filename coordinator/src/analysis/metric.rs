@@ -31,6 +31,10 @@ metrics! {
     Tps => "tps",
     /// Statements a second of all transactions, BEGIN and COMMIT included.
     Qps => "qps",
+    /// New orders a minute that TPROC-C committed: as the database counts them; on a simulated one, as the clients do.
+    Nopm => "nopm",
+    /// Transactions a minute of TPROC-C, rollbacks included: as a MySQL server counts them; elsewhere as the clients do.
+    Tpm => "tpm",
     /// Median of the response time.
     P50Ms => "p50_ms",
     /// 95th percentile of the response time.
@@ -68,6 +72,11 @@ metrics! {
 }
 
 impl Metric {
+    /// Seconds of the unit of time that the figure is told in.
+    pub(super) fn per_s(self) -> f64 {
+        if matches!(self, Metric::Nopm | Metric::Tpm) { 60.0 } else { 1.0 }
+    }
+
     /// Whether the figure says nothing about how much the database did, so that `relative_only` lets it pass.
     pub fn is_cpu_percent(self) -> bool {
         matches!(self, Metric::DbHostCpuPercent | Metric::DbProcessCpuPercent | Metric::DriverHostCpuPercent)

@@ -76,8 +76,9 @@ pub struct RunReport {
 pub struct KindReport {
     /// Ended as intended.
     pub ok: u64,
-    /// Rolled back on purpose.
-    pub rollback: u64,
+    /// Rolled back on purpose; none where that cannot be seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rollback: Option<u64>,
     /// Lost in mid-commit: they may have happened or not.
     pub unknown: u64,
     /// Given up.
@@ -108,7 +109,7 @@ pub struct KindReport {
 /// Counts from first connection to last disconnect.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WholeRun {
-    /// Ended as intended, as the virtual users counted.
+    /// Committed, as the virtual users counted.
     pub client: u64,
     /// May have happened or not.
     pub unknown: u64,
@@ -211,7 +212,7 @@ impl KindReport {
         let faults = FaultKind::ALL.into_iter().zip(counts.faults);
         KindReport {
             ok: counts.ok,
-            rollback: counts.rollback,
+            rollback: Some(counts.rollback),
             unknown: counts.unknown,
             failed: counts.failed,
             errors: faults.filter(|(_, count)| *count > 0).map(|(kind, count)| (kind.name(), count)).collect(),

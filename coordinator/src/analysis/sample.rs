@@ -8,6 +8,9 @@ use super::latency::{Latency, Unreadable};
 /// Number of fault kinds.
 const FAULTS: usize = FaultKind::ALL.len();
 
+/// Name of TPROC-C's transaction that takes an order.
+pub(super) const NEW_ORDER: &str = "new_order";
+
 /// Counts by fault kind, in the order of [`FaultKind::ALL`].
 pub type FaultCounts = [u64; FAULTS];
 
@@ -125,6 +128,11 @@ impl Sample {
             work.failed += kind.failed as f64;
             work.statements += kind.statements as f64;
             work.faults += kind.faults.iter().sum::<u64>() as f64;
+            work.fault_rollbacks += kind.fault_rollbacks as f64;
+            if kind.kind == NEW_ORDER {
+                work.new_orders += kind.ok as f64;
+                work.new_orders_unknown += kind.unknown as f64;
+            }
         }
         work.faults += self.connect_faults.iter().sum::<u64>() as f64;
         work
@@ -140,6 +148,21 @@ impl Sample {
 }
 
 impl KindSample {
+    /// Adds the counts of another interval; percentiles do not add.
+    pub(super) fn add(&mut self, other: &KindSample) {
+        self.ok += other.ok;
+        self.rollback += other.rollback;
+        self.unknown += other.unknown;
+        self.failed += other.failed;
+        self.retries += other.retries;
+        self.statements += other.statements;
+        self.fault_rollbacks += other.fault_rollbacks;
+        self.queued_ns += other.queued_ns;
+        for (sum, count) in self.faults.iter_mut().zip(other.faults) {
+            *sum += count;
+        }
+    }
+
     fn of(counts: &v1::KindCounts, latency: &KindLatency) -> KindSample {
         KindSample {
             kind: counts.name.clone(),
@@ -186,6 +209,12 @@ pub struct Work {
     pub statements_outside: f64,
     /// Faults of any kind.
     pub faults: f64,
+    /// ROLLBACKs sent because of a fault.
+    pub fault_rollbacks: f64,
+    /// TPROC-C's new orders among those that ended as intended.
+    pub new_orders: f64,
+    /// And among those that were lost in mid-commit.
+    pub new_orders_unknown: f64,
 }
 
 impl Work {
@@ -208,6 +237,9 @@ impl Work {
         self.statements += other.statements * share;
         self.statements_outside += other.statements_outside * share;
         self.faults += other.faults * share;
+        self.fault_rollbacks += other.fault_rollbacks * share;
+        self.new_orders += other.new_orders * share;
+        self.new_orders_unknown += other.new_orders_unknown * share;
     }
 }
 

@@ -7,7 +7,7 @@ use vufleet_proto::v1;
 
 use super::Metric;
 use super::sample::{Sample, Work, torn_at, work_between};
-use crate::ledger::ProfileOutline;
+use crate::ledger::{OrderEntry, ProfileOutline};
 
 /// Share of the count by which the two may differ without doubt.
 const TOLERANCE: f64 = 0.01;
@@ -25,6 +25,7 @@ pub struct Reading {
     pub uptime_s: u64,
     own_statements: u64,
     commits: Option<u64>,
+    rollbacks: Option<u64>,
     statements: Option<u64>,
     rows_statements: Option<u64>,
 }
@@ -43,6 +44,7 @@ impl Reading {
             uptime_s: counters.uptime_s,
             own_statements: counters.own_statements,
             commits: value("Com_commit"),
+            rollbacks: value("Com_rollback"),
             statements: value("Questions"),
             rows_statements: dml.into_iter().map(value).sum(),
         })
@@ -63,8 +65,31 @@ impl Reading {
         self.own_statements.checked_sub(earlier.own_statements).unwrap_or(self.own_statements)
     }
 
-    fn uncertainty_ns(&self) -> f64 {
-        self.after_ns.saturating_sub(self.before_ns) as f64 / 2.0
+    /// Between this reading and a later one.
+    fn span_to(&self, later: &Reading, clock_uncertainty_ns: u64) -> Span {
+        Span::of([(self.before_ns, self.after_ns), (later.before_ns, later.after_ns)], clock_uncertainty_ns)
+    }
+}
+
+/// The time between two readings.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub(super) from_ns: u64,
+    pub(super) to_ns: u64,
+    /// Of both instants together.
+    uncertain_ns: f64,
+}
+
+impl Span {
+    /// `readings`: the instants before and after each.
+    pub(super) fn of(readings: [(u64, u64); 2], clock_uncertainty_ns: u64) -> Span {
+        let [from_ns, to_ns] = readings.map(|(before, after)| before + after.saturating_sub(before) / 2);
+        let lengths: u64 = readings.iter().map(|(before, after)| after.saturating_sub(*before)).sum();
+        Span { from_ns, to_ns, uncertain_ns: lengths as f64 / 2.0 + 2.0 * clock_uncertainty_ns as f64 }
+    }
+
+    fn seconds(&self) -> f64 {
+        self.to_ns.saturating_sub(self.from_ns) as f64 / 1e9
     }
 }
 
@@ -73,9 +98,9 @@ impl Reading {
 pub struct Witness {
     /// Which metric.
     pub metric: &'static str,
-    /// What the virtual users counted, per second.
+    /// What the virtual users counted, per second, or minute where the metric's name says so.
     pub client: f64,
-    /// What the database counted, per second.
+    /// What the database counted, likewise.
     pub database: f64,
     /// Which counters.
     pub source: &'static str,
@@ -104,6 +129,30 @@ pub enum Agreement {
 }
 
 impl Witness {
+    /// Compares two counts; none where no time lies between the readings.
+    pub(super) fn over(
+        span: &Span,
+        metric: Metric,
+        source: &'static str,
+        [client, database]: [f64; 2],
+        allowance: f64,
+    ) -> Option<Witness> {
+        let over_s = Some(span.seconds()).filter(|seconds| *seconds > 0.0)?;
+        let base = if database > 0.0 { database } else { client.max(1.0) };
+        let per = metric.per_s() / over_s;
+        Some(Witness {
+            metric: metric.name(),
+            client: client * per,
+            database: database * per,
+            source,
+            difference_percent: 100.0 * (client - database) / base,
+            client_count: client,
+            database_count: database,
+            over_s,
+            allowance_count: allowance + client / over_s * span.uncertain_ns / 1e9,
+        })
+    }
+
     /// Whether the two counts agree.
     pub fn agreement(&self) -> Agreement {
         let beyond = (self.client_count - self.database_count).abs() - self.allowance_count;
@@ -136,7 +185,9 @@ impl Comparison<'_> {
     /// Every witness that this workload has in a MySQL-like server's counters.
     pub fn witnesses(&self) -> Vec<Witness> {
         let work = work_between(self.samples, self.first.at_ns(), self.last.at_ns());
+        let span = self.first.span_to(self.last, self.clock_uncertainty_ns);
         let per_transaction = f64::from(self.profile.statements_per_transaction.unwrap_or(1));
+        let longest = self.profile.order_entry.map_or(per_transaction, OrderEntry::longest_transaction);
         let sessions = f64::from(self.sessions);
         let mut torn = torn_at(self.samples, self.first.at_ns());
         torn.add(&torn_at(self.samples, self.last.at_ns()), 1.0);
@@ -144,54 +195,41 @@ impl Comparison<'_> {
         let questions = growth(self.first.statements, self.last.statements).map(|all| all - own);
         let sent = work.statements + work.statements_outside;
         // A transaction's statements are booked when it ends.
-        let under_way = sessions * per_transaction + torn.statements + torn.statements_outside;
+        let under_way = sessions * longest + torn.statements + torn.statements_outside;
         [
-            self.transactions(&work, sessions + torn.ok, per_transaction),
-            questions.and_then(|count| self.witness(Metric::Qps, "Questions", sent, count, under_way)),
+            self.order_entry(&span, &work, sessions + torn.transactions()),
+            self.transactions(&span, &work, sessions + torn.ok, per_transaction),
+            questions.and_then(|count| Witness::over(&span, Metric::Qps, "Questions", [sent, count], under_way)),
         ]
         .into_iter()
         .flatten()
         .collect()
     }
 
-    fn transactions(&self, work: &Work, under_way: f64, per_transaction: f64) -> Option<Witness> {
+    fn transactions(&self, span: &Span, work: &Work, under_way: f64, per_transaction: f64) -> Option<Witness> {
         if self.profile.transactional {
             let commits = growth(self.first.commits, self.last.commits)?;
-            return self.witness(Metric::Tps, "Com_commit", work.ok, commits, under_way + work.unknown);
+            return Witness::over(span, Metric::Tps, "Com_commit", [work.ok, commits], under_way + work.unknown);
         }
         self.profile.statements_per_transaction?; // nothing to divide by
         let rows = growth(self.first.rows_statements, self.last.rows_statements)? / per_transaction;
         let source = "Com_select + Com_insert + Com_update + Com_delete";
         // A transaction that met a fault may have got its statements counted without being counted itself.
-        self.witness(Metric::Tps, source, work.ok, rows, under_way + work.faults + work.unknown)
+        Witness::over(span, Metric::Tps, source, [work.ok, rows], under_way + work.faults + work.unknown)
     }
 
-    fn witness(
-        &self,
-        metric: Metric,
-        source: &'static str,
-        client: f64,
-        database: f64,
-        allowance: f64,
-    ) -> Option<Witness> {
-        let over_s = self.last.at_ns().saturating_sub(self.first.at_ns()) as f64 / 1e9;
-        if over_s <= 0.0 {
-            return None;
-        }
-        let uncertain_ns =
-            self.first.uncertainty_ns() + self.last.uncertainty_ns() + 2.0 * self.clock_uncertainty_ns as f64;
-        let base = if database > 0.0 { database } else { client.max(1.0) };
-        Some(Witness {
-            metric: metric.name(),
-            client: client / over_s,
-            database: database / over_s,
-            source,
-            difference_percent: 100.0 * (client - database) / base,
-            client_count: client,
-            database_count: database,
-            over_s,
-            allowance_count: allowance + client / over_s * uncertain_ns / 1e9,
-        })
+    /// TPM. A fault costs a ROLLBACK, and another one inside the procedure that met it; whether somebody else's
+    /// procedures do that is not known.
+    fn order_entry(&self, span: &Span, work: &Work, under_way: f64) -> Option<Witness> {
+        let procedures = self.profile.order_entry?.procedures;
+        let commits = growth(self.first.commits, self.last.commits)?;
+        let rollbacks = growth(self.first.rollbacks, self.last.rollbacks)?;
+        let of_faults = work.fault_rollbacks * if procedures { 2.0 } else { 1.0 };
+        let database = (commits + rollbacks - of_faults).max(0.0);
+        let doubtful = if procedures { work.fault_rollbacks } else { 0.0 };
+        let source = "Com_commit + Com_rollback";
+        let allowance = under_way + work.unknown + doubtful;
+        Witness::over(span, Metric::Tpm, source, [work.transactions(), database], allowance)
     }
 }
 

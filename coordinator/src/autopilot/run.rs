@@ -6,7 +6,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use vufleet_proto::v1::{self, command, event, phase};
 use vufleet_scenarios::plan::PlannedRun;
-use vufleet_scenarios::study::{Measure, Profile, TargetKind};
+use vufleet_scenarios::study::{Measure, Profile, TargetKind, Workload};
+use vufleet_scenarios::tprocc::ORDERS;
 
 use super::Halt;
 use super::grid::{interval, whole_intervals};
@@ -25,7 +26,7 @@ const PREPARE_PATIENCE: Duration = Duration::from_secs(15);
 /// Beyond what the connect rate needs.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
 /// How long the counters at the edges of a whole run are waited for.
-const COUNTERS_PATIENCE: Duration = Duration::from_secs(3);
+const COUNTERS_PATIENCE: Duration = Duration::from_secs(8);
 /// How long the load goes on after its window, at least: the last interval has to be cut before.
 const TAIL: Duration = Duration::from_millis(200);
 const ROUND: Duration = Duration::from_millis(200);
@@ -213,12 +214,17 @@ impl<'a> Flight<'a> {
         if self.facts.counters_agent.is_none() {
             return Ok(());
         }
+        let ordered_ns = pilot.core.clock.now();
         self.read_counters(pilot);
         let deadline = Instant::now() + COUNTERS_PATIENCE;
+        let server = pilot.study.target.kind == TargetKind::Mysql;
         while Instant::now() < deadline {
+            // Neither a reading that was under way already nor the first of the two that a TPROC-C server has.
             if let Some(FleetEvent::Event { event, .. }) = pilot.next(deadline).await?
-                && matches!(event.body, Some(event::Body::Counters(_)))
+                && let Some(event::Body::Counters(counters)) = event.body
                 && event.run == self.run.0
+                && counters.before_ns >= ordered_ns
+                && !(server && is_of_orders(&counters))
             {
                 return Ok(());
             }
@@ -448,6 +454,10 @@ impl Trouble {
     }
 }
 
+fn is_of_orders(counters: &v1::Counters) -> bool {
+    counters.values.contains_key(ORDERS) || counters.error.starts_with(ORDERS)
+}
+
 fn failed(agent: String, told: v1::Phase) -> Trouble {
     if told.kind() == phase::Kind::LeaseLost {
         return Trouble::AgentLost { agent, reason: told.message };
@@ -466,9 +476,14 @@ fn facts(
 ) -> RunFacts {
     let schedule = &pilot.study.schedule;
     let vus: u32 = allotments.iter().map(|allotment| allotment.count).sum();
-    let measure = if smoke { Measure::Transactions(1) } else { schedule.measure };
+    let each_once = Measure::Transactions(profile.workload.transactions_of_every_kind());
+    let measure = if smoke { each_once } else { schedule.measure };
     let interval = interval(pilot.study.monitor.interval, measure);
-    let counted = pilot.study.target.kind == TargetKind::Mysql;
+    let counted = match pilot.study.target.kind {
+        TargetKind::Mysql => true,
+        TargetKind::Sqlite => matches!(profile.workload, Workload::Tprocc(_)),
+        TargetKind::Simulated => false,
+    };
     RunFacts {
         begun_ns: pilot.core.clock.now(),
         start_at_ns: None,

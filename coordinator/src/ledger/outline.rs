@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use vufleet_scenarios::oltp::Shape;
 use vufleet_scenarios::study::{Pacing, Profile, Study, TargetKind, Workload};
+use vufleet_scenarios::tprocc::Calls;
+use vufleet_scenarios::{oltp, tprocc};
 
 use super::MeasureFacts;
 
@@ -82,6 +83,30 @@ pub struct ProfileOutline {
     pub transactional: bool,
     /// Statements of one transaction that meets no fault, BEGIN and COMMIT included, where there is such a number.
     pub statements_per_transaction: Option<u32>,
+    /// What is counted beside, where the workload is TPROC-C.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order_entry: Option<OrderEntry>,
+}
+
+/// What TPROC-C counts, beside what every workload counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OrderEntry {
+    /// Transactions are calls of stored procedures; else statements.
+    pub procedures: bool,
+}
+
+impl OrderEntry {
+    /// Statements of the longest transaction: a Delivery's seven for each of ten districts; a call is one.
+    pub fn longest_transaction(self) -> f64 {
+        if self.procedures { 1.0 } else { 72.0 }
+    }
+
+    fn of(workload: &Workload) -> Option<OrderEntry> {
+        match workload {
+            Workload::Oltp(_) => None,
+            Workload::Tprocc(shape) => Some(OrderEntry { procedures: shape.calls == Calls::Procedures }),
+        }
+    }
 }
 
 /// Who decides when a transaction starts.
@@ -98,7 +123,10 @@ pub enum Pace {
 
 impl ProfileOutline {
     fn of(profile: &Profile) -> ProfileOutline {
-        let Workload::Oltp(shape) = &profile.workload;
+        let (workload, transactional, statements_per_transaction) = match &profile.workload {
+            Workload::Oltp(shape) => (oltp_options(shape), shape.transactional(), shape.statements_per_transaction()),
+            Workload::Tprocc(shape) => (tprocc_options(shape), true, procedures_call(shape)),
+        };
         ProfileOutline {
             id: profile.id.clone(),
             vus: profile.vus,
@@ -106,19 +134,20 @@ impl ProfileOutline {
             pacing: profile.pacing.to_string(),
             pace: match profile.pacing {
                 Pacing::None => Pace::BackToBack,
-                Pacing::Wait(_) => Pace::Waiting,
+                Pacing::Wait(_) | Pacing::KeyingThinking { .. } => Pace::Waiting,
                 Pacing::Rate(_) => Pace::Open,
             },
-            workload: oltp_options(profile.workload.kind(), shape),
-            transactional: shape.transactional(),
-            statements_per_transaction: shape.statements_per_transaction(),
+            workload,
+            transactional,
+            statements_per_transaction,
+            order_entry: OrderEntry::of(&profile.workload),
         }
     }
 }
 
-fn oltp_options(kind: &str, shape: &Shape) -> BTreeMap<String, Value> {
+fn oltp_options(shape: &oltp::Shape) -> BTreeMap<String, Value> {
     let mut options = BTreeMap::from([
-        ("kind".to_owned(), json!(kind)),
+        ("kind".to_owned(), json!("oltp")),
         ("script".to_owned(), json!(shape.script.name())),
         ("protocol".to_owned(), json!(shape.protocol.name())),
         ("distribution".to_owned(), json!(shape.distribution.name())),
@@ -127,6 +156,32 @@ fn oltp_options(kind: &str, shape: &Shape) -> BTreeMap<String, Value> {
     ]);
     if shape.skip_trx {
         options.insert("skip_trx".to_owned(), json!(true));
+    }
+    options
+}
+
+/// A call is one statement, whatever happens inside of it.
+fn procedures_call(shape: &tprocc::Shape) -> Option<u32> {
+    (shape.calls == Calls::Procedures).then_some(1)
+}
+
+fn tprocc_options(shape: &tprocc::Shape) -> BTreeMap<String, Value> {
+    let mix = &shape.mix;
+    let mut options = BTreeMap::from([
+        ("kind".to_owned(), json!("tprocc")),
+        ("calls".to_owned(), json!(shape.calls.name())),
+        ("protocol".to_owned(), json!(shape.protocol.name())),
+        ("warehouses".to_owned(), json!(shape.warehouses)),
+    ]);
+    if shape.all_warehouses {
+        options.insert("all_warehouses".to_owned(), json!(true));
+    }
+    if *mix != tprocc::Mix::default() {
+        let weights = json!({
+            "new_order": mix.new_order, "payment": mix.payment, "order_status": mix.order_status,
+            "delivery": mix.delivery, "stock_level": mix.stock_level,
+        });
+        options.insert("mix".to_owned(), weights);
     }
     options
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::analysis::verdict::Verdict;
-use crate::analysis::{Metric, Report, RunReport};
+use crate::analysis::{Report, RunReport};
 use crate::ledger::StudyState;
 
 /// Said wherever absolute figures would be.
@@ -69,7 +69,7 @@ fn without_witness(report: &Report) -> Option<String> {
 }
 
 fn wide_intervals(report: &Report) -> Option<String> {
-    let metric = if report.by_transactions() { Metric::ServiceMeanMs } else { Metric::Tps };
+    let metric = report.headline();
     let mut wide = Vec::new();
     for cell in &report.cells {
         if let Some(summary) = cell.metrics.get(metric)
@@ -83,7 +83,8 @@ fn wide_intervals(report: &Report) -> Option<String> {
 }
 
 fn thin_tails(report: &Report) -> Option<String> {
-    let count = |run: &RunReport| -> u64 { run.transactions.values().map(|kind| kind.ok + kind.rollback).sum() };
+    let count =
+        |run: &RunReport| -> u64 { run.transactions.values().map(|kind| kind.ok + kind.rollback.unwrap_or(0)).sum() };
     let thin: BTreeSet<(u64, &str)> = report
         .runs
         .iter()

@@ -49,7 +49,7 @@ fn head(report: &Report, width: usize, out: &mut String) {
 
 /// Kind and script as they are, other options with their names.
 fn workload(report: &Report) -> String {
-    const SELF_EVIDENT: [&str; 2] = ["kind", "script"];
+    const SELF_EVIDENT: [&str; 3] = ["kind", "script", "calls"];
     let own = SELF_EVIDENT.iter().filter_map(|key| report.workload.get(*key).map(plain)).collect::<Vec<_>>().join(" ");
     let others = report.workload.iter().filter(|(key, _)| !SELF_EVIDENT.contains(&key.as_str()));
     let named = others.map(|(key, value)| format!("{key} {}", plain(value)));
@@ -92,8 +92,13 @@ fn cells(report: &Report) -> Vec<Column> {
         columns.push(figure("p95", 0, Metric::ServiceP95Ms));
         columns.push(figure("p99", 4, Metric::ServiceP99Ms));
     } else {
-        columns.push(spread("TPS", Metric::Tps));
-        columns.push(figure("QPS", 5, Metric::Qps));
+        if report.is_order_entry() {
+            columns.push(spread("NOPM", Metric::Nopm));
+            columns.push(figure("TPM", 1, Metric::Tpm));
+        } else {
+            columns.push(spread("TPS", Metric::Tps));
+            columns.push(figure("QPS", 5, Metric::Qps));
+        }
         columns.push(figure("p50 ms", 9, Metric::P50Ms));
         columns.push(figure("p95 ms", 0, Metric::P95Ms));
         columns.push(figure("p99 ms", 4, Metric::P99Ms));

@@ -4,6 +4,7 @@ use crate::oltp::Oltp;
 use crate::session::Dialect;
 use crate::sql::Protocol;
 use crate::study::{self, Profile};
+use crate::tprocc::TprocC;
 use crate::workload::Workload;
 
 /// What one profile takes.
@@ -23,6 +24,7 @@ impl Demand {
     pub(super) fn of(profile: &Profile) -> Demand {
         match &profile.workload {
             study::Workload::Oltp(shape) => Demand::with::<Oltp>(profile, shape),
+            study::Workload::Tprocc(shape) => Demand::with::<TprocC>(profile, shape),
         }
     }
 

@@ -1,7 +1,9 @@
-//! Whether the tables are there and the required settings hold.
+//! Whether the tables are there and fit the study, and the required settings hold.
 
 use super::{Answer, Answers, Finding, Login, Question, quoted_list};
+use crate::session::Dialect;
 use crate::study::{Require, Study, TargetKind};
+use crate::workload::Expectation;
 
 const TABLES: &str = "tables";
 
@@ -22,6 +24,11 @@ pub(super) fn questions(study: &Study) -> Vec<Question> {
     if !tables.is_empty() {
         questions.push(Question { id: TABLES.to_owned(), sql, login: Login::Target });
     }
+    questions.extend(ready(study).into_iter().enumerate().map(|(index, expectation)| Question {
+        id: readiness(index),
+        sql: expectation.sql,
+        login: Login::Target,
+    }));
     questions.extend(study.require.iter().enumerate().map(|(index, require)| Question {
         id: requirement(index),
         sql: require.sql.clone(),
@@ -32,7 +39,27 @@ pub(super) fn questions(study: &Study) -> Vec<Question> {
 
 /// Whether a failed answer to the question is found here.
 pub(super) fn is_own(question: &Question) -> bool {
-    question.id == TABLES || question.id.starts_with("requirement ")
+    question.id == TABLES || question.id.starts_with("requirement ") || question.id.starts_with("readiness ")
+}
+
+/// What must hold of the tables for every profile's workload, each once.
+fn ready(study: &Study) -> Vec<Expectation> {
+    let dialect = match study.target.kind {
+        TargetKind::Mysql => Dialect::Mysql,
+        TargetKind::Sqlite => Dialect::Sqlite,
+        TargetKind::Simulated => return Vec::new(),
+    };
+    let mut out: Vec<Expectation> = Vec::new();
+    for expectation in study.profiles.iter().flat_map(|profile| profile.workload.schema().ready(dialect)) {
+        if !out.contains(&expectation) {
+            out.push(expectation);
+        }
+    }
+    out
+}
+
+fn readiness(index: usize) -> String {
+    format!("readiness {}", index + 1)
 }
 
 fn requirement(index: usize) -> String {
@@ -42,7 +69,21 @@ fn requirement(index: usize) -> String {
 pub(super) fn findings(study: &Study, answers: &Answers) -> Vec<Finding> {
     let required = study.require.iter().enumerate();
     let required = required.filter_map(|(index, require)| unmet(require, answers.get(&requirement(index))?));
-    missing(study, answers).into_iter().chain(required).collect()
+    match missing(study, answers) {
+        // Nothing can be asked of tables that are not there.
+        Some(missing) => std::iter::once(missing).chain(required).collect(),
+        None => unready(study, answers).chain(required).collect(),
+    }
+}
+
+fn unready(study: &Study, answers: &Answers) -> impl Iterator<Item = Finding> {
+    ready(study).into_iter().enumerate().filter_map(|(index, expectation)| {
+        let unmet = match answers.get(&readiness(index))? {
+            Answer::Rows(rows) => expectation.unmet(Ok(rows)),
+            Answer::Failed(error) => expectation.unmet(Err(error)),
+        };
+        unmet.map(|what| Finding::fatal(what, expectation.remedy))
+    })
 }
 
 fn missing(study: &Study, answers: &Answers) -> Option<Finding> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::demand::Demand;
 use super::{AgentFacts, Answers, Finding, Login, Question, SPARE_SESSIONS, quoted_list, rows};
 use crate::study::{Pacing, Profile, Study};
+use crate::workload::Times;
 
 const VARIABLES: [&str; 7] = [
     "back_log",
@@ -189,6 +190,11 @@ impl Server<'_> {
         let (idle, what) = match profile.pacing {
             Pacing::None => return None,
             Pacing::Wait(wait) => (wait, "waits"),
+            Pacing::KeyingThinking { scale } => {
+                let kinds = profile.workload.terminal()?.kinds;
+                let longest = kinds.iter().map(Times::longest).max()?;
+                (longest.mul_f64(scale), "keys and thinks up to")
+            }
             Pacing::Rate(rate) if rate > 0.0 => {
                 let mean_s = f64::from(profile.sessions()) / rate;
                 (Duration::try_from_secs_f64(mean_s).unwrap_or(Duration::MAX), "waits, on average,")

@@ -2,6 +2,7 @@
 
 mod fleet;
 mod server;
+mod tables;
 
 use std::time::Duration;
 
@@ -124,10 +125,10 @@ fn every_question_has_an_id_of_its_own_and_somebody_to_ask() {
 /// 250 tables and 64 sessions, all prepared at once or each on first use.
 fn many_tables(change: impl Fn(&mut Shape)) -> (Study, Answers) {
     let mut study = study(64);
-    let Workload::Oltp(shape) = &mut study.workload;
+    let Workload::Oltp(shape) = &mut study.workload else { panic!("an OLTP workload") };
     shape.tables = 250;
     for profile in &mut study.profiles {
-        let Workload::Oltp(shape) = &mut profile.workload;
+        let Workload::Oltp(shape) = &mut profile.workload else { panic!("an OLTP workload") };
         shape.tables = 250;
         change(shape);
     }

@@ -58,14 +58,13 @@ impl Source for Rows {
 mod tests {
     use super::*;
     use crate::oltp::Script;
-    use crate::workload::Schema;
     use proptest::prelude::*;
 
     type Owned = (i64, i64, String, String);
 
     fn rows(shape: &Shape, seed: u64, chunk: Chunk) -> Vec<Owned> {
         let mut out = Vec::new();
-        let mut source = shape.source(seed, chunk);
+        let mut source = Rows::new(shape, seed, chunk);
         while source.next(&mut |row| match row {
             [Value::Int(id), Value::Int(k), Value::Text(c), Value::Text(pad)] => {
                 out.push((*id, *k, (*c).to_owned(), (*pad).to_owned()));

@@ -2,8 +2,8 @@
 
 use super::rows::{COLUMNS, Rows};
 use super::{Shape, statements};
-use crate::session::{Dialect, Source};
-use crate::workload::{Chunk, Expectation, Schema};
+use crate::session::Dialect;
+use crate::workload::{Chunk, Expectation, Index, Inspection, Load, Loads, Schema, Wanted};
 
 /// Rows of a chunk at most: small enough that several agents share one large table evenly, large enough that handing
 /// out chunks costs nothing.
@@ -41,41 +41,47 @@ impl Schema for Shape {
             .collect()
     }
 
-    fn destination(&self, chunk: Chunk) -> (String, Vec<&'static str>) {
-        (table(chunk.part + 1), COLUMNS.to_vec())
+    fn describe(&self, chunk: Chunk) -> String {
+        table(chunk.part + 1)
     }
 
-    fn source(&self, seed: u64, chunk: Chunk) -> Box<dyn Source> {
-        Box::new(Rows::new(self, seed, chunk))
+    fn loads(&self, seed: u64, chunk: Chunk) -> Loads {
+        let source = Box::new(Rows::new(self, seed, chunk));
+        Loads { batches: vec![Load { table: table(chunk.part + 1), columns: &COLUMNS, source }], seal: Vec::new() }
     }
 
-    fn clear(&self, chunk: Chunk, _dialect: Dialect) -> String {
+    fn clear(&self, chunk: Chunk, _dialect: Dialect) -> Vec<String> {
         let (first, last) = (chunk.first + 1, chunk.first + chunk.count);
-        format!("DELETE FROM {} WHERE id BETWEEN {first} AND {last}", table(chunk.part + 1))
+        vec![format!("DELETE FROM {} WHERE id BETWEEN {first} AND {last}", table(chunk.part + 1))]
     }
 
-    fn finish(&self, dialect: Dialect) -> Vec<String> {
-        if self.create_secondary { self.for_each_table(dialect, "create_index") } else { Vec::new() }
+    fn indexes(&self, dialect: Dialect) -> Vec<Index> {
+        if !self.create_secondary {
+            return Vec::new();
+        }
+        let builders = self.for_each_table(dialect, "create_index").into_iter();
+        let probes = self.for_each_table(dialect, "count_index");
+        builders.zip(probes).map(|(sql, exists)| Index { sql, exists }).collect()
     }
 
-    fn expectations(&self, dialect: Dialect) -> Vec<Expectation> {
+    fn inspection(&self, dialect: Dialect, _origin: Option<&[String]>) -> Inspection {
         let catalogue = statements::catalogue(dialect);
         let size = self.table_size;
         let index = if self.create_secondary { "an" } else { "no" };
-        let mut out = Vec::new();
+        let mut expectations = Vec::new();
         for number in 1..=self.tables {
             let name = table(number);
-            let mut expect = |query: &str, equals: u32, what: String| {
+            let mut expect = |query: &str, value: u32, what: String| {
                 let remedy = "run `vufleet schema build STUDY --replace`".to_owned();
                 let sql = statements::text(&catalogue, query, number);
-                out.push(Expectation { what, sql, equals: equals.to_string(), remedy });
+                expectations.push(Expectation { what, sql, wanted: Wanted::Value(value.to_string()), remedy });
             };
             expect("count_rows", size, format!("{name} has {size} rows"));
             expect("smallest_id", 1, format!("the smallest id of {name} is 1"));
             expect("largest_id", size, format!("the largest id of {name} is {size}"));
             expect("count_index", self.create_secondary.into(), format!("{name} has {index} index k_{number}"));
         }
-        out
+        Inspection { expectations, notes: Vec::new() }
     }
 
     fn present(&self, dialect: Dialect) -> Vec<Expectation> {
@@ -87,7 +93,7 @@ impl Schema for Shape {
         vec![Expectation {
             what,
             sql: statements::catalogue(dialect).get("count_tables").replace("{names}", &names.join(", ")),
-            equals: self.tables.to_string(),
+            wanted: Wanted::Value(self.tables.to_string()),
             remedy: "run `vufleet schema build STUDY`".to_owned(),
         }]
     }

@@ -49,6 +49,11 @@ fn one(section: &Section<'_>, base: Option<&Base<'_>>) -> Vec<Profile> {
         return Vec::new();
     }
     let Some(workload) = workload else { return Vec::new() };
+    if matches!(pacing, Pacing::KeyingThinking { .. }) && workload.terminal().is_none() {
+        let what = format!("the workload {} has no keying and thinking times", workload.kind());
+        let remedy = "write { wait = \"10ms\" } or { rate = 500 }, or kind = \"tprocc\" in [workload]";
+        section.object("pacing.keying_thinking", Objection::new(what, remedy));
+    }
     vus.into_iter()
         .map(|vus| Profile {
             id: id(label.as_deref(), vus, sessions_per_vu),
@@ -80,7 +85,7 @@ fn pacing(section: &Section<'_>) -> Pacing {
     if item.is_table_like() {
         return paced(section.section("pacing"));
     }
-    let forms = "\"none\", { wait = \"10ms\" } or { rate = 500 }";
+    let forms = "\"none\", { wait = \"10ms\" }, { rate = 500 } or { keying_thinking = { scale = 1.0 } }";
     match item.as_str() {
         Some("none") => {}
         Some(word) if word.starts_with(|c: char| c.is_ascii_digit()) => section.object(
@@ -96,19 +101,31 @@ fn pacing(section: &Section<'_>) -> Pacing {
 }
 
 fn paced(pacing: Section<'_>) -> Pacing {
-    let remedy = "write { wait = \"10ms\" } or { rate = 500 }";
-    pacing.later("keying_thinking", "keying and thinking times", remedy);
+    let remedy = "write { wait = \"10ms\" }, { rate = 500 } or { keying_thinking = { scale = 1.0 } }";
     let hour = Duration::from_secs(3600);
     let wait = pacing.value("wait", time(Duration::from_micros(1)..=hour)).map(Pacing::Wait);
     let rate = pacing.value("rate", number(0.001..=10_000_000.0)).map(Pacing::Rate);
-    if pacing.has("wait") && pacing.has("rate") {
-        pacing.object("rate", Objection::new("wait is there too, and a session cannot follow both", remedy));
+    let keyed = keyed(pacing.section("keying_thinking"));
+    let mut there = ["wait", "rate", "keying_thinking"].into_iter().filter(|key| pacing.has(key));
+    if let (Some(first), Some(second)) = (there.next(), there.next()) {
+        let what = format!("{first} is there too, and a session cannot follow both");
+        pacing.object(second, Objection::new(what, remedy));
     }
     if pacing.entries().next().is_none() {
         pacing.object("", Objection::new("is empty", remedy));
     }
     pacing.finish();
-    wait.or(rate).unwrap_or(Pacing::None)
+    wait.or(rate).or(keyed).unwrap_or(Pacing::None)
+}
+
+/// The times are the workload's own; only how fast people are can be said here.
+fn keyed(section: Section<'_>) -> Option<Pacing> {
+    if !section.exists() {
+        return None;
+    }
+    let scale = section.value("scale", number(0.0001..=100.0)).unwrap_or(1.0);
+    section.finish();
+    Some(Pacing::KeyingThinking { scale })
 }
 
 /// A label must leave something of itself in the id.

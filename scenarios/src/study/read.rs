@@ -37,7 +37,7 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
     let target = target::target(root);
     let control = target::control(root, target.as_ref());
     let fleet = fleet(root);
-    let base = workload::base(root);
+    let base = workload::base(root, target.as_ref().map(|target| target.kind));
     let profiles = profiles::profiles(root, base.as_ref());
     let schedule = schedule::schedule(root);
     if matches!(schedule.measure, Measure::Transactions(_)) {

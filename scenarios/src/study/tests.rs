@@ -8,6 +8,7 @@ use super::*;
 use crate::oltp::{Distribution, Script};
 use crate::session::FaultKind;
 use crate::sql::Protocol;
+use crate::tprocc::{self, Calls, Mix};
 
 const LEAST: &str = r#"
 name = "least"
@@ -123,7 +124,7 @@ fn the_least_study_gets_every_default() {
     assert_eq!(study.baseline(), "baseline");
     assert_eq!(study.variants.len(), 1);
     assert_eq!(study.monitor, Monitor { interval: Duration::from_secs(1), process: None });
-    let Workload::Oltp(shape) = &study.workload;
+    let Workload::Oltp(shape) = &study.workload else { panic!("an OLTP workload") };
     assert_eq!((shape.tables, shape.table_size, shape.range_size), (1, 10_000, 100));
     assert_eq!(shape.distribution, Distribution::Special { pct: 1, iter: 12, res: 75 });
     assert_eq!(shape.mysql_storage_engine, "innodb");
@@ -172,15 +173,55 @@ fn profiles_expand_and_override() {
     let study = good(FULL, &[]);
     let ids: Vec<_> = study.profiles.iter().map(|profile| profile.id.as_str()).collect();
     assert_eq!(ids, ["4vu", "8vu", "read-only-64vu-x5"]);
-    let Workload::Oltp(base) = &study.profiles[0].workload;
+    let Workload::Oltp(base) = &study.profiles[0].workload else { panic!("an OLTP workload") };
     assert_eq!((base.script, base.protocol), (Script::ReadWrite, Protocol::Prepared));
     assert_eq!(base.distribution, Distribution::Zipfian { exponent: 0.9 });
     let last = &study.profiles[2];
-    let Workload::Oltp(own) = &last.workload;
+    let Workload::Oltp(own) = &last.workload else { panic!("an OLTP workload") };
     assert_eq!((own.script, own.protocol), (Script::Insert, Protocol::Text));
     assert_eq!((own.distribution, own.tables, own.counts.point_selects), (Distribution::Uniform, 10, 3));
     assert_eq!((last.sessions(), last.pacing), (320, Pacing::Wait(Duration::from_millis(10))));
     assert_eq!(last.setup, ["SET GLOBAL x = 1"]);
+}
+
+const ORDERS: &str = "workload={ kind = \"tprocc\", warehouses = 4 }";
+
+fn tprocc(study: &Study, profile: usize) -> &tprocc::Shape {
+    match &study.profiles[profile].workload {
+        Workload::Tprocc(shape) => shape,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn tprocc_is_spelt_as_the_target_can() {
+    let calls = |set: &[&str]| tprocc(&good(LEAST, set), 0).calls;
+    assert_eq!(calls(&[ORDERS]), Calls::Procedures);
+    assert_eq!(calls(&[ORDERS, "target={ kind = \"sqlite\", path = \"x.db\" }"]), Calls::Statements);
+    assert_eq!(calls(&[ORDERS, "target.kind=simulated"]), Calls::Statements);
+    assert_eq!(calls(&[ORDERS, "workload.calls=statements"]), Calls::Statements);
+    assert_eq!(calls(&[ORDERS, "target.kind=simulated", "workload.calls=procedures"]), Calls::Procedures);
+}
+
+#[test]
+fn profiles_may_change_all_of_tprocc_but_its_size() {
+    let own = "profiles.0.workload={ calls = \"statements\", mix = { order_status = 1, stock_level = 2 } }";
+    let study = good(LEAST, &[ORDERS, "workload.all_warehouses=true", own]);
+    let Workload::Tprocc(base) = &study.workload else { panic!("TPROC-C") };
+    assert_eq!((base.warehouses, base.calls, base.mix), (4, Calls::Procedures, Mix::default()));
+    let shape = tprocc(&study, 0);
+    assert_eq!((shape.warehouses, shape.calls, shape.all_warehouses), (4, Calls::Statements, true));
+    assert_eq!(shape.mix, Mix { order_status: 1, stock_level: 2, ..Mix::NOTHING });
+}
+
+#[test]
+fn keying_and_thinking_is_a_pacing_of_tprocc() {
+    let pacing = |keyed: &str| {
+        let set = format!("profiles.0.pacing={{ keying_thinking = {keyed} }}");
+        good(LEAST, &[ORDERS, &set]).profiles[0].pacing
+    };
+    assert_eq!(pacing("{ scale = 0.5 }"), Pacing::KeyingThinking { scale: 0.5 });
+    assert_eq!(pacing("{}"), Pacing::KeyingThinking { scale: 1.0 });
 }
 
 #[test]

@@ -1,49 +1,63 @@
 //! `[workload]`, and what a profile changes of it.
 
-use crate::oltp::{Counts, Distribution, Prepare, Script, Shape};
-use crate::sql::Protocol;
+mod oltp;
+mod tprocc;
 
-use super::Workload;
+use self::oltp::Contradiction;
 use super::mistakes::Objection;
 use super::section::Section;
-use super::value::{choice, count, flag, identifier, number};
+use super::value::choice;
+use super::{TargetKind, Workload};
 
 /// The study's own workload, which profiles build on.
 pub(super) struct Base<'a> {
     section: Section<'a>,
+    target: Option<TargetKind>,
     pub workload: Workload,
     contradictions: Vec<Contradiction>,
     sound: bool,
 }
 
-/// Keys that shape the tables. One schema serves the whole study.
-const BUILD_KEYS: [&str; 6] =
-    ["tables", "table_size", "auto_inc", "secondary", "create_secondary", "mysql_storage_engine"];
+/// Kinds of workload, as far as this version runs them.
+#[derive(Clone, Copy)]
+enum Kind {
+    Oltp,
+    Tprocc,
+}
 
-const LATER_KINDS: [(&str, &str); 2] = [
-    ("tprocc", "write kind = \"oltp\" with one of its scripts"),
-    ("sql", "write kind = \"oltp\" with one of its scripts"),
-];
+const KINDS: [(&str, Kind); 2] = [("oltp", Kind::Oltp), ("tprocc", Kind::Tprocc)];
+
+const LATER_KINDS: [(&str, &str); 1] = [("sql", "write kind = \"oltp\" with one of its scripts, or kind = \"tprocc\"")];
 
 /// Reads `[workload]`. None when it is not one that this version runs; that has been reported then.
-pub(super) fn base<'a>(root: &Section<'a>) -> Option<Base<'a>> {
+pub(super) fn base<'a>(root: &Section<'a>, target: Option<TargetKind>) -> Option<Base<'a>> {
     let before = root.mistakes();
     let section = root.section("workload");
     if !section.exists() {
         if !root.has("workload") {
-            let remedy = "write [workload] with kind = \"oltp\" and script = \"read_write\"";
+            let remedy = "write [workload] with kind = \"oltp\" and script = \"read_write\", or kind = \"tprocc\" and \
+                          warehouses = 10";
             root.object("workload", Objection::new("is missing", remedy));
         }
         return None;
     }
-    section.required("kind", "write kind = \"oltp\"", choice(&[("oltp", ())], &LATER_KINDS))?;
-    section.demand("script", "write script = \"read_write\", or another of sysbench's");
-    let shape = shape(&section);
-    let sound = root.mistakes() == before;
-    let contradictions = if sound { contradictions(&shape) } else { Vec::new() };
-    report(&section, &contradictions);
+    let kind = section.required("kind", "write kind = \"oltp\" or kind = \"tprocc\"", choice(&KINDS, &LATER_KINDS))?;
+    let mut contradictions = Vec::new();
+    let workload = match kind {
+        Kind::Oltp => {
+            section.demand("script", "write script = \"read_write\", or another of sysbench's");
+            let shape = oltp::shape(&section);
+            if root.mistakes() == before {
+                contradictions = oltp::contradictions(&shape);
+            }
+            oltp::report(&section, &contradictions);
+            Workload::Oltp(shape)
+        }
+        Kind::Tprocc => Workload::Tprocc(tprocc::base(&section, target)),
+    };
+    let sound = root.mistakes() == before + contradictions.len();
     section.finish();
-    Some(Base { section, workload: Workload::Oltp(shape), contradictions, sound })
+    Some(Base { section, target, workload, contradictions, sound })
 }
 
 /// Reads a profile's own `workload` over the study's.
@@ -51,138 +65,35 @@ pub(super) fn over<'a>(own: Section<'a>, base: &Base<'a>) -> Option<Workload> {
     if !own.exists() {
         return Some(base.workload.clone());
     }
-    let before = own.mistakes();
     own.refuse("kind", "a study has one kind of workload", "write kind in [workload] only");
-    for key in BUILD_KEYS {
+    match &base.workload {
+        Workload::Oltp(_) => Some(Workload::Oltp(oltp_over(own, base))),
+        Workload::Tprocc(shape) => {
+            refuse_build_keys(&own, &tprocc::BUILD_KEYS);
+            let shape = tprocc::shape(&own, shape, base.target);
+            own.finish();
+            Some(Workload::Tprocc(shape))
+        }
+    }
+}
+
+fn oltp_over<'a>(own: Section<'a>, base: &Base<'a>) -> crate::oltp::Shape {
+    let before = own.mistakes();
+    refuse_build_keys(&own, &oltp::BUILD_KEYS);
+    let own = own.over(&base.section);
+    let shape = oltp::shape(&own);
+    if base.sound && own.mistakes() == before {
+        let all = oltp::contradictions(&shape);
+        let news: Vec<_> = all.into_iter().filter(|it| !base.contradictions.contains(it)).collect();
+        oltp::report(&own, &news);
+    }
+    own.finish();
+    shape
+}
+
+fn refuse_build_keys(own: &Section<'_>, keys: &[&'static str]) {
+    for key in keys {
         let what = "the whole study runs on one schema, so a profile cannot change how it is built";
         own.refuse(key, what, "write it in [workload] only");
     }
-    let own = own.over(&base.section);
-    let shape = shape(&own);
-    if base.sound && own.mistakes() == before {
-        let news: Vec<_> = contradictions(&shape).into_iter().filter(|it| !base.contradictions.contains(it)).collect();
-        report(&own, &news);
-    }
-    own.finish();
-    Some(Workload::Oltp(shape))
-}
-
-fn report(section: &Section<'_>, contradictions: &[Contradiction]) {
-    for Contradiction { key, what, remedy } in contradictions {
-        section.object(key, Objection::new(what, *remedy));
-    }
-}
-
-fn script(item: &toml_edit::Item) -> Result<Script, Objection> {
-    match item.as_str().and_then(Script::parse) {
-        Some(script) => Ok(script),
-        None => choice(&Script::ALL.map(|script| (script.name(), script)), &[])(item),
-    }
-}
-
-/// Every option of the OLTP workload, with its default where neither the section nor what lies below it has the key.
-fn shape(section: &Section<'_>) -> Shape {
-    let default = Shape::new(section.value("script", script).unwrap_or(Script::ReadWrite));
-    let protocols = choice(&[("prepared", Protocol::Prepared), ("text", Protocol::Text)], &[]);
-    let moments = choice(&[("eager", Prepare::Eager), ("lazy", Prepare::Lazy)], &[]);
-    let rows = || count(1..=Shape::MAX_TABLE_SIZE);
-    let or = |key, default| section.value(key, flag).unwrap_or(default);
-    Shape {
-        script: default.script,
-        tables: section.value("tables", count(1..=Shape::MAX_TABLES)).unwrap_or(default.tables),
-        table_size: section.value("table_size", rows()).unwrap_or(default.table_size),
-        range_size: section.value("range_size", rows()).unwrap_or(default.range_size),
-        range_selects: or("range_selects", default.range_selects),
-        skip_trx: or("skip_trx", default.skip_trx),
-        auto_inc: or("auto_inc", default.auto_inc),
-        secondary: or("secondary", default.secondary),
-        create_secondary: or("create_secondary", default.create_secondary),
-        mysql_storage_engine: section.value("mysql_storage_engine", identifier).unwrap_or(default.mysql_storage_engine),
-        counts: counts(section, &default.counts),
-        distribution: distribution(section),
-        protocol: section.value("protocol", protocols).unwrap_or(default.protocol),
-        prepare: section.value("prepare", moments).unwrap_or(default.prepare),
-    }
-}
-
-fn counts(section: &Section<'_>, default: &Counts) -> Counts {
-    let or = |key, default| section.value(key, count(0..=10_000)).unwrap_or(default);
-    Counts {
-        point_selects: or("point_selects", default.point_selects),
-        simple_ranges: or("simple_ranges", default.simple_ranges),
-        sum_ranges: or("sum_ranges", default.sum_ranges),
-        order_ranges: or("order_ranges", default.order_ranges),
-        distinct_ranges: or("distinct_ranges", default.distinct_ranges),
-        index_updates: or("index_updates", default.index_updates),
-        non_index_updates: or("non_index_updates", default.non_index_updates),
-        delete_inserts: or("delete_inserts", default.delete_inserts),
-    }
-}
-
-/// The name of a distribution, and the keys that belong to it.
-const DISTRIBUTIONS: [(&str, &[&str]); 5] = [
-    ("special", &["rand_spec_pct", "rand_spec_iter", "rand_spec_res"]),
-    ("uniform", &[]),
-    ("gaussian", &["rand_spec_iter"]),
-    ("pareto", &["rand_pareto_h"]),
-    ("zipfian", &["rand_zipfian_exp"]),
-];
-
-fn distribution(section: &Section<'_>) -> Distribution {
-    let names = DISTRIBUTIONS.map(|(name, _)| (name, name));
-    let named = section.value("distribution", choice(&names, &[]));
-    let name = named.unwrap_or("special");
-    let pct = section.value("rand_spec_pct", count(1..=100)).unwrap_or(1);
-    let iter = section.value("rand_spec_iter", count(1..=1000)).unwrap_or(12);
-    let res = section.value("rand_spec_res", count(0..=100)).unwrap_or(75);
-    let h = section.value("rand_pareto_h", number(0.001..=0.999)).unwrap_or(0.2);
-    let exponent = section.value("rand_zipfian_exp", number(0.001..=10.0)).unwrap_or(0.8);
-    let misspelt = named.is_none() && section.has("distribution");
-    for key in ["rand_spec_pct", "rand_spec_iter", "rand_spec_res", "rand_pareto_h", "rand_zipfian_exp"] {
-        if section.has(key)
-            && !misspelt
-            && !DISTRIBUTIONS.iter().any(|(other, keys)| *other == name && keys.contains(&key))
-        {
-            let what = format!("has no meaning for the distribution \"{name}\"");
-            section.object(key, Objection::new(what, "remove it, or write another distribution"));
-        }
-    }
-    match name {
-        "uniform" => Distribution::Uniform,
-        "gaussian" => Distribution::Gaussian { iter },
-        "pareto" => Distribution::Pareto { h },
-        "zipfian" => Distribution::Zipfian { exponent },
-        _ => Distribution::Special { pct, iter, res },
-    }
-}
-
-/// Values that are proper each by itself and impossible together.
-#[derive(Debug, PartialEq, Eq)]
-struct Contradiction {
-    key: &'static str,
-    what: String,
-    remedy: &'static str,
-}
-
-fn contradictions(shape: &Shape) -> Vec<Contradiction> {
-    let counts = &shape.counts;
-    let reads = matches!(shape.script, Script::ReadOnly | Script::ReadWrite);
-    let ranges = [counts.simple_ranges, counts.sum_ranges, counts.order_ranges, counts.distinct_ranges];
-    let uses_ranges = reads && shape.range_selects && ranges.iter().any(|count| *count > 0);
-    let mut found = Vec::new();
-    if shape.statements_per_transaction().is_none() {
-        found.push(Contradiction {
-            key: "script",
-            what: "a transaction of it has no statement, all its counts are 0".to_owned(),
-            remedy: "write a count of at least 1, for example point_selects = 10 or index_updates = 1",
-        });
-    }
-    if uses_ranges && shape.range_size > shape.table_size {
-        found.push(Contradiction {
-            key: "range_size",
-            what: format!("{} is more than the {} rows of a table", shape.range_size, shape.table_size),
-            remedy: "write a smaller range_size, a larger table_size, or range_selects = false",
-        });
-    }
-    found
 }

@@ -19,8 +19,14 @@ pub(super) fn kind(code: u16) -> FaultKind {
 }
 
 /// What to do about an error, where it is not obvious.
-fn remedy(code: u16) -> Option<&'static str> {
+fn remedy(code: u16, message: &str) -> Option<&'static str> {
     match code {
+        // Files that could not be written, with the system's number for a full disk.
+        3 | 1026 | 1030
+            if message.contains("rror 28") || message.contains("rrno: 28") || message.contains("rrcode: 28") =>
+        {
+            Some("free some space on the server")
+        }
         1461 => Some("raise max_prepared_stmt_count on the server, or use the text protocol"),
         1290 | 1836 => Some("the server is read-only; correct the target or switch read_only off"),
         1021 | 1114 => Some("free some space on the server"),
@@ -33,7 +39,7 @@ fn remedy(code: u16) -> Option<&'static str> {
 pub(super) fn fault(error: Error) -> Fault {
     match error {
         Error::Server(ServerError { code, message, .. }) => {
-            let message = match remedy(code) {
+            let message = match remedy(code, &message) {
                 Some(remedy) => format!("{message}; {remedy}"),
                 None => message,
             };
@@ -86,6 +92,18 @@ mod tests {
         let fault = fault(error.into());
         assert_eq!((fault.kind, fault.code), (FaultKind::Statement, Some(1461)));
         assert!(fault.message.starts_with("Too many statements; raise max_prepared_stmt_count"), "{fault}");
+    }
+
+    #[test]
+    fn a_full_disk_is_told_from_another_failure_to_write() {
+        for (code, message, full) in [
+            (1114, "The table 'stock' is full", true),
+            (1030, "Got error 28 \"No space left on device\" from storage engine InnoDB", true),
+            (1026, "Error writing file './bin.000001' (errno: 28 \"No space left on device\")", true),
+            (1030, "Got error 5 \"Input/output error\" from storage engine InnoDB", false),
+        ] {
+            assert_eq!(remedy(code, message).is_some_and(|remedy| remedy.contains("space")), full, "{message}");
+        }
     }
 
     #[test]

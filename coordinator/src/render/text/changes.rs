@@ -5,12 +5,18 @@ use crate::analysis::{Cell, Change, Conclusion, Metric, Report};
 
 /// What people compare first.
 const SHOWN: [Metric; 4] = [Metric::Tps, Metric::P95Ms, Metric::CpuMsPerTxn, Metric::DbHostCpuPercent];
+/// The same of TPROC-C.
+const SHOWN_OF_ORDERS: [Metric; 4] = [Metric::Nopm, Metric::P95Ms, Metric::CpuMsPerTxn, Metric::DbHostCpuPercent];
 /// The same where the window is a number of transactions.
 const SHOWN_OF_TRANSACTIONS: [Metric; 3] = [Metric::ServiceMeanMs, Metric::ServiceP95Ms, Metric::CpuMsPerTxn];
 
 /// None where there is nothing to compare.
 pub(super) fn columns(report: &Report) -> Option<Vec<Column>> {
-    let shown: &[Metric] = if report.by_transactions() { &SHOWN_OF_TRANSACTIONS } else { &SHOWN };
+    let shown: &[Metric] = match (report.by_transactions(), report.is_order_entry()) {
+        (true, _) => &SHOWN_OF_TRANSACTIONS,
+        (false, true) => &SHOWN_OF_ORDERS,
+        (false, false) => &SHOWN,
+    };
     let rows: Vec<(&Cell, Metric, &Change)> = report
         .cells
         .iter()

@@ -4,6 +4,7 @@ use vufleet_scenarios::oltp::Oltp;
 use vufleet_scenarios::session::Dialect;
 use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{Profile, Study, Target, TargetKind, Workload};
+use vufleet_scenarios::tprocc::TprocC;
 use vufleet_scenarios::workload::Workload as _;
 
 /// All statements, grouped by when they are sent.
@@ -41,9 +42,11 @@ fn load(out: &mut String, profile: &Profile, dialect: Dialect) {
 fn schema(out: &mut String, workload: &Workload, dialect: Dialect) {
     let schema = workload.schema();
     section(out, "schema build, before the rows", &schema.create(dialect));
-    section(out, "schema build, after the rows", &schema.finish(dialect));
+    let indexes = schema.indexes(dialect).into_iter().map(|index| index.sql);
+    let after: Vec<_> = indexes.chain(schema.finish(dialect)).collect();
+    section(out, "schema build, after the rows", &after);
     section(out, "schema drop, and schema build --replace", &schema.drop(dialect));
-    let asked: Vec<_> = schema.expectations(dialect).into_iter().map(|expectation| expectation.sql).collect();
+    let asked: Vec<_> = schema.inspection(dialect, None).expectations.into_iter().map(|it| it.sql).collect();
     section(out, "schema verify", &asked);
 }
 
@@ -64,6 +67,7 @@ fn section(out: &mut String, title: &str, statements: &[String]) {
 pub fn workload_name(workload: &Workload) -> String {
     match workload {
         Workload::Oltp(shape) => format!("{} {}", workload.kind(), shape.script.name()),
+        Workload::Tprocc(shape) => format!("{} {}", workload.kind(), shape.calls.name()),
     }
 }
 
@@ -75,6 +79,7 @@ pub fn writes(target: &Target, workload: &Workload) -> bool {
 fn statements(workload: &Workload, dialect: Dialect) -> Vec<Statement> {
     match workload {
         Workload::Oltp(shape) => Oltp::statements(shape, dialect),
+        Workload::Tprocc(shape) => TprocC::statements(shape, dialect),
     }
 }
 

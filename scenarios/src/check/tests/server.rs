@@ -53,7 +53,7 @@ fn prepared_statements_must_fit() {
 
     // A profile that is certain to fail is told before a larger one that may.
     let (mut study, mut answers) = many_tables(|shape| shape.prepare = Prepare::Lazy);
-    let Workload::Oltp(shape) = &mut study.profiles[2].workload;
+    let Workload::Oltp(shape) = &mut study.profiles[2].workload else { panic!("an OLTP workload") };
     shape.prepare = Prepare::Eager;
     limit(&mut answers, "4000");
     assert_one(&found(&study, &answers, &[]), Severity::Fatal, &["2vu needs 4500 prepared"]);

@@ -124,6 +124,44 @@ fn impossible_and_contradictory_values_are_refused() {
 }
 
 #[test]
+fn a_study_of_tprocc_is_refused_with_its_own_words() {
+    let base = LEAST.replace("kind = \"oltp\"\nscript = \"read_write\"", "kind = \"tprocc\"\nwarehouses = 4");
+    let sqlite = "target={ kind = \"sqlite\", path = \"x.db\" }";
+    assert_refusals(
+        &base,
+        &[
+            ("workload={ kind = \"tprocc\" }", "workload.warehouses", "write the size of the database"),
+            ("workload.warehouses=0", "workload.warehouses", "from 1 to 100000"),
+            ("workload.calls=procedure", "workload.calls", "write \"procedures\""),
+            ("workload.script=read_only", "workload.script", "no such key"),
+            ("workload.protocol=text", "workload.protocol", "calls = \"statements\""),
+            ("workload.mix={ new_order = 1001 }", "workload.mix.new_order", "from 0 to 1000"),
+            ("workload.mix={ neworder = 1 }", "workload.mix.neworder", "write \"new_order\""),
+            ("workload.mix={ payment = 0 }", "workload.mix", "no transaction with a weight above 0"),
+            ("profiles.0.workload={ warehouses = 5 }", "profiles.0.workload.warehouses", "one schema"),
+            ("profiles.0.workload={ mix = {} }", "profiles.0.workload.mix", "no transaction with a weight above 0"),
+            (
+                "profiles.0.pacing={ keying_thinking = { scale = 0 } }",
+                "profiles.0.pacing.keying_thinking.scale",
+                "from",
+            ),
+            (
+                "profiles.0.pacing={ keying_thinking = {}, wait = \"1s\" }",
+                "profiles.0.pacing.keying_thinking",
+                "follow both",
+            ),
+        ],
+    );
+    let found = refused(&base, &[sqlite, "workload.calls=procedures"]);
+    assert!(found.len() == 1 && found[0].contains("SQLite has no stored procedures"), "{found:?}");
+    let own = "profiles.0.workload={ calls = \"procedures\" }";
+    let found = refused(&base, &[sqlite, own]);
+    assert!(found.len() == 1 && found[0].contains("profiles.0.workload.calls"), "{found:?}");
+    let found = refused(LEAST, &["profiles.0.pacing={ keying_thinking = { scale = 1.0 } }"]);
+    assert!(found.len() == 1 && found[0].contains("the workload oltp has no keying and thinking times"), "{found:?}");
+}
+
+#[test]
 fn what_this_version_does_not_do_is_recognised() {
     assert_refusals(
         LEAST,
@@ -131,13 +169,7 @@ fn what_this_version_does_not_do_is_recognised() {
             ("target.kind=mssql", "target.kind", "this version of vufleet does not do \"mssql\" yet"),
             ("target.instance=SQL2022", "target.instance", "does not do SQL Server yet"),
             ("target.tls=strict", "target.tls", "does not do \"strict\" yet"),
-            ("workload={ kind = \"tprocc\", warehouses = 4 }", "workload.kind", "does not do \"tprocc\" yet"),
             ("workload={ kind = \"sql\", transactions = [] }", "workload.kind", "does not do \"sql\" yet"),
-            (
-                "profiles.0.pacing={ keying_thinking = { scale = 1.0 } }",
-                "profiles.0.pacing.keying_thinking",
-                "does not do keying and thinking times yet",
-            ),
             ("schedule.repetitions={ min = 5 }", "schedule.repetitions", "write a number"),
             ("variants=[{ name = \"a\", apply = [] }]", "variants.0.apply", "does not do changes of the database"),
             ("switch=[{ at = \"60s\" }]", "switch", "does not do a switch"),

@@ -1,0 +1,64 @@
+//! One warehouse in a SQLite file.
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+use vufleet_scenarios::session::Dialect;
+
+use super::lab::{Lab, says, study};
+use super::spoilt::{self, AS_HAMMERDB, Answer, SPOILT};
+
+fn answer(connection: &Connection, sql: &str) -> Answer {
+    let mut statement = connection.prepare(sql).unwrap();
+    let columns = statement.column_count();
+    let text = |value: ValueRef<'_>| match value {
+        ValueRef::Null => None,
+        ValueRef::Integer(number) => Some(number.to_string()),
+        ValueRef::Real(number) => Some(number.to_string()),
+        ValueRef::Text(text) | ValueRef::Blob(text) => Some(String::from_utf8_lossy(text).into_owned()),
+    };
+    let rows = statement.query_map([], |row| (0..columns).map(|column| Ok(text(row.get_ref(column)?))).collect());
+    rows.unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn a_build_meets_all_twelve_conditions_and_every_change_is_found() {
+    let lab = Lab::new(&study("kind = \"sqlite\"\npath = \"orders.db\"", 1, "statements"));
+    // Ctrl-C first: what has been loaded by then is not there twice afterwards.
+    let mut build = lab.start("schema build study.toml");
+    let rows = |table: &str| {
+        let connection = Connection::open(lab.path("orders.db")).unwrap();
+        connection
+            .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get::<_, i64>(0))
+            .unwrap_or_default()
+    };
+    build.await_that("customers arrive", || rows("customer") > 0);
+    build.interrupt();
+    says(&build.end(130), &["incomplete", "the same command goes on"]);
+    says(&lab.run("schema verify study.toml", 1), &["the build of the tables is complete", "schema build STUDY"]);
+    says(&lab.run("run study.toml --out none", 1), &["the build of the tables is complete"]);
+    says(&lab.run("schema build study.toml --set seed=43", 1), &["an unfinished build of 1 warehouse from seed 42"]);
+    says(&lab.run("schema build study.toml", 0), &["going on with an unfinished build: 0 of 1", "built 9 tables"]);
+    says(&lab.run("schema verify study.toml", 0), &["all 9 tables hold what the study says"]);
+    says(&lab.run("schema build study.toml", 1), &["9 tables (warehouse to stock) exists already", "--replace"]);
+    let larger = lab.run("schema build study.toml --set workload.warehouses=2", 1);
+    says(&larger, &["--replace", "the size of the database is 2 warehouses; found 1 instead of 2"]);
+
+    let mut connection = Connection::open(lab.path("orders.db")).unwrap();
+    assert!(answer(&connection, "SELECT name FROM sqlite_master WHERE name = 'vufleet_build'").is_empty());
+    for spoilt in SPOILT {
+        let change = connection.transaction().unwrap();
+        change.execute(spoilt.1, []).unwrap();
+        spoilt::assert_found(spoilt, Dialect::Sqlite, |sql| answer(&change, sql));
+    }
+    let change = connection.transaction().unwrap();
+    AS_HAMMERDB.iter().for_each(|sql| assert!(change.execute(sql, []).unwrap() > 0));
+    let inspection = spoilt::inspection(Dialect::Sqlite, |sql| answer(&change, sql));
+    assert!(inspection.notes[0].contains("loaded by HammerDB"), "{:?}", inspection.notes);
+    assert_eq!(spoilt::wrong(&inspection, |sql| answer(&change, sql)), [""; 0]);
+    drop(change);
+
+    connection.execute("UPDATE warehouse SET w_ytd = w_ytd + 1", []).unwrap();
+    says(&lab.run("schema verify study.toml", 1), &["condition 1,", "condition 8,", "(w_id 1, w_ytd 300001"]);
+    says(&lab.run("schema drop study.toml", 0), &["dropped 9 tables"]);
+    assert!(answer(&connection, "SELECT name FROM sqlite_master").is_empty());
+}

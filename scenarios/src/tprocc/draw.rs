@@ -1,0 +1,154 @@
+//! The random inputs of transactions: which numbers they are and how they are spread. Nothing here sends anything.
+
+mod deck;
+mod home;
+mod inputs;
+
+pub(super) use deck::Deck;
+pub(super) use home::Home;
+pub(super) use inputs::{Customer, Draw, Input, Line, NewOrder, OrderStatus, Payment};
+
+use super::names::LastName;
+use crate::random::{Stream, below, constant_stream};
+
+/// Districts of a warehouse.
+pub(super) const DISTRICTS: u32 = 10;
+/// Customers of a district.
+pub(super) const CUSTOMERS: u32 = 3_000;
+/// Items that are on sale.
+pub(super) const ITEMS: u32 = 100_000;
+/// The item that nobody has: an order of it is rolled back [2.4.1.5].
+pub(super) const UNUSED_ITEM: u32 = ITEMS + 1;
+
+/// C of the last names when the tables are loaded, and of HammerDB's users.
+pub(super) const C_OF_LOAD: u32 = 123;
+
+/// Last names, customers and items are drawn with these A [2.1.6].
+const A_OF_NAMES: u32 = 255;
+const A_OF_CUSTOMERS: u32 = 1_023;
+const A_OF_ITEMS: u32 = 8_191;
+
+/// A whole number from `low` to `high`, both included.
+#[inline]
+pub(super) fn uniform(stream: &mut Stream, low: u32, high: u32) -> u32 {
+    low + below(stream, high - low + 1)
+}
+
+/// True once in a hundred times `percent`.
+pub(super) fn chance(stream: &mut Stream, percent: u32) -> bool {
+    below(stream, 100) < percent
+}
+
+/// Non-uniform: some numbers of the range come far more often than others, the same ones all the time [2.1.6].
+pub(super) fn nurand(stream: &mut Stream, a: u32, c: u32, low: u32, high: u32) -> u32 {
+    let both = uniform(stream, 0, a) | uniform(stream, low, high);
+    (both + c) % (high - low + 1) + low
+}
+
+/// The number of a last name.
+pub(super) fn name_number(stream: &mut Stream, c: u32) -> u32 {
+    nurand(stream, A_OF_NAMES, c, 0, LastName::COUNT - 1)
+}
+
+/// The C of every distribution, the same for all runs of a study [2.1.6.1].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Constants {
+    pub(super) names: u32,
+    pub(super) customers: u32,
+    pub(super) items: u32,
+}
+
+impl Constants {
+    /// The C of the run for the names lies 65 to 119 from that of the load, but neither 96 nor 112 [2.1.6.1].
+    pub(super) fn of(seed: u64) -> Constants {
+        let mut stream = constant_stream(seed);
+        let distance = loop {
+            let distance = uniform(&mut stream, 65, 119);
+            if distance != 96 && distance != 112 {
+                break distance;
+            }
+        };
+        let above = below(&mut stream, 2) == 1;
+        Constants {
+            names: if above { C_OF_LOAD + distance } else { C_OF_LOAD - distance },
+            customers: uniform(&mut stream, 0, A_OF_CUSTOMERS),
+            items: uniform(&mut stream, 0, A_OF_ITEMS),
+        }
+    }
+
+    pub(super) fn customer(&self, stream: &mut Stream) -> u32 {
+        nurand(stream, A_OF_CUSTOMERS, self.customers, 1, CUSTOMERS)
+    }
+
+    pub(super) fn item(&self, stream: &mut Stream) -> u32 {
+        nurand(stream, A_OF_ITEMS, self.items, 1, ITEMS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::stream;
+
+    #[test]
+    fn constants_keep_their_distance_and_follow_the_seed() {
+        let mut names = std::collections::BTreeSet::new();
+        for seed in 0..5_000 {
+            let constants = Constants::of(seed);
+            let distance = constants.names.abs_diff(C_OF_LOAD);
+            assert!((65..=119).contains(&distance) && distance != 96 && distance != 112, "{constants:?}");
+            assert!(constants.names <= A_OF_NAMES && constants.customers <= 1_023 && constants.items <= 8_191);
+            assert_eq!(constants, Constants::of(seed));
+            names.insert(constants.names);
+        }
+        assert_eq!(names.len(), 2 * 53, "every distance is used, on both sides");
+    }
+
+    /// Chance of each number of the range, worked out over all pairs.
+    fn expected(a: u32, c: u32, low: u32, high: u32) -> Vec<f64> {
+        let (range, pairs) = (high - low + 1, f64::from(a + 1) * f64::from(high - low + 1));
+        let mut chances = vec![0.0; range as usize];
+        for x in 0..=a {
+            for y in low..=high {
+                chances[(((x | y) + c) % range) as usize] += 1.0 / pairs;
+            }
+        }
+        chances
+    }
+
+    #[test]
+    fn nurand_has_the_distribution_of_its_formula() {
+        for (a, c, low, high) in [(255, 123, 0, 999), (255, 210, 0, 999), (1_023, 500, 1, 3_000)] {
+            let draws = 200_000;
+            let mut stream = stream(7, &[u64::from(c)]);
+            let mut seen = vec![0_u32; (high - low + 1) as usize];
+            for _ in 0..draws {
+                seen[(nurand(&mut stream, a, c, low, high) - low) as usize] += 1;
+            }
+            // Chi-square over the numbers that can be drawn, against its mean and six standard deviations.
+            let (mut chi, mut cells) = (0.0, 0.0);
+            for (count, chance) in seen.iter().zip(expected(a, c, low, high)) {
+                let mean = chance * f64::from(draws);
+                if mean < 5.0 {
+                    continue;
+                }
+                chi += (f64::from(*count) - mean).powi(2) / mean;
+                cells += 1.0;
+            }
+            let bound = cells + 6.0 * f64::sqrt(2.0 * cells);
+            assert!(cells > 500.0 && chi < bound, "A {a}, C {c}: chi-square {chi} of {cells} cells");
+        }
+    }
+
+    #[test]
+    fn ranges_include_both_ends() {
+        let mut stream = stream(9, &[]);
+        let drawn: std::collections::BTreeSet<u32> = (0..1_000).map(|_| uniform(&mut stream, 5, 15)).collect();
+        assert_eq!(drawn, (5..=15).collect());
+        let mut items = stream.clone();
+        let constants = Constants::of(1);
+        let drawn: Vec<u32> = (0..200_000).map(|_| constants.item(&mut items)).collect();
+        assert!(drawn.iter().all(|item| (1..=ITEMS).contains(item)));
+        assert!((0..1_000).all(|_| (1..=CUSTOMERS).contains(&constants.customer(&mut stream))));
+    }
+}

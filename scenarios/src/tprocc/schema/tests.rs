@@ -1,0 +1,101 @@
+use super::*;
+
+fn shape(warehouses: u32) -> Shape {
+    Shape::new(warehouses, Calls::Procedures)
+}
+
+const DIALECTS: [Dialect; 2] = [Dialect::Mysql, Dialect::Sqlite];
+
+#[test]
+fn a_warehouse_is_a_chunk_and_the_items_come_with_the_first() {
+    let shape = shape(3);
+    let chunks = shape.chunks();
+    assert_eq!(
+        chunks.iter().map(|chunk| shape.describe(*chunk)).collect::<Vec<_>>(),
+        ["warehouse 1", "warehouse 2", "warehouse 3"]
+    );
+    assert_eq!(shape.rows(), chunks.iter().map(|chunk| chunk.count).sum::<u64>());
+    assert_eq!(chunks[1].count, 499_011);
+    let tables = |chunk| {
+        let loads = shape.loads(1, chunk);
+        loads.batches.into_iter().chain(loads.seal).map(|load| load.table).collect::<Vec<_>>()
+    };
+    let usual = ["stock", "district", "customer", "orders", "new_order", "order_line", "history", "warehouse"];
+    assert_eq!(tables(chunks[1]), usual);
+    assert_eq!(tables(chunks[0])[0], "item");
+    assert_eq!(tables(chunks[0])[1..], usual);
+}
+
+#[test]
+fn every_column_of_a_load_is_one_of_its_table() {
+    for dialect in DIALECTS {
+        let created = shape(1).create(dialect);
+        let loads = shape(1).loads(1, shape(1).chunks()[0]);
+        for load in loads.batches.iter().chain(&loads.seal) {
+            let start = format!("CREATE TABLE IF NOT EXISTS {} (", load.table);
+            let table = created.iter().find(|sql| sql.starts_with(&start)).unwrap();
+            let defined: Vec<&str> = table
+                .lines()
+                .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+                .filter(|word| *word != "PRIMARY")
+                .collect();
+            assert_eq!(defined, load.columns, "{}", load.table);
+        }
+    }
+}
+
+#[test]
+fn clearing_spares_what_the_seal_brings() {
+    let shape = shape(2);
+    let tables = |part| {
+        let cleared = shape.clear(shape.chunks()[part], Dialect::Mysql);
+        assert!(cleared.iter().all(|sql| sql.contains(&format!("w_id = {}", part + 1)) || sql.contains("FROM item")));
+        let mut tables: Vec<String> = cleared
+            .iter()
+            .filter_map(|sql| sql.strip_prefix("DELETE FROM ")?.split(' ').next().map(str::to_owned))
+            .collect();
+        tables.sort();
+        tables.dedup();
+        tables
+    };
+    assert_eq!(tables(1), ["customer", "district", "new_order", "order_line", "orders", "stock"]);
+    assert_eq!(tables(0), ["customer", "district", "item", "new_order", "order_line", "orders", "stock"]);
+    let ranges = shape.clear(shape.chunks()[1], Dialect::Mysql);
+    assert!(ranges.iter().any(|sql| sql.ends_with("s_i_id BETWEEN 90001 AND 100000")), "{ranges:?}");
+}
+
+#[test]
+fn the_mark_says_which_build_it_is() {
+    let resume = |warehouses, seed| shape(warehouses).resume(seed, Dialect::Mysql).unwrap();
+    assert_eq!(resume(1, 7).build, "1 warehouse from seed 7");
+    assert_eq!(resume(4, 42).build, "4 warehouses from seed 42");
+    assert!(resume(4, 42).begin.last().unwrap().contains("('4 warehouses from seed 42')"));
+    for dialect in DIALECTS {
+        assert!(shape(1).drop(dialect).contains(&"DROP TABLE IF EXISTS vufleet_build".to_owned()));
+    }
+}
+
+#[test]
+fn procedures_are_wanted_where_they_are_called() {
+    let statements = Shape { calls: Calls::Statements, ..shape(1) };
+    assert_eq!(shape(1).ready(Dialect::Mysql).len(), 3);
+    assert_eq!(statements.ready(Dialect::Mysql).len(), 2);
+    let asked = &shape(1).ready(Dialect::Mysql)[2];
+    assert!(asked.what.contains("procedures") && asked.sql.contains("'NEWORD'") && asked.sql.contains("'SLEV'"));
+    assert!(!statements.finish(Dialect::Mysql).is_empty(), "HammerDB may want to drive it");
+    assert!(statements.finish(Dialect::Sqlite).is_empty());
+}
+
+#[test]
+fn no_placeholder_of_a_template_is_left() {
+    for dialect in DIALECTS {
+        let shape = shape(2);
+        let queries =
+            [shape.inspection(dialect, None).expectations, shape.present(dialect), shape.ready(dialect)].concat();
+        let indexes = shape.indexes(dialect).into_iter().flat_map(|index| [index.sql, index.exists]);
+        let texts = queries.into_iter().map(|query| query.sql).chain(indexes).chain(shape.create(dialect));
+        for text in texts {
+            assert!(!text.contains(['{', '}']), "{text}");
+        }
+    }
+}
