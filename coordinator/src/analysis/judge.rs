@@ -28,7 +28,7 @@ const CLOCK_SHARE: f64 = 0.005;
 /// Everything found against a run, the worst first.
 pub(super) fn reasons(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
     let mut reasons = endings(fold, measured);
-    reasons.extend(fold.found.iter().cloned());
+    reasons.extend(fold.found.iter().filter(|reason| !is_told_as_loss(fold, reason)).cloned());
     reasons.extend(fold.facts.iter().filter_map(|fact| from_fact(fact, measured)));
     if let (Some(measured), Some(facts)) = (measured, &fold.run.facts) {
         inside_the_window(fold, measured, facts, &mut reasons);
@@ -52,6 +52,12 @@ fn endings(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
 fn has_culprit(fold: &Fold<'_>) -> bool {
     fold.facts.iter().any(|fact| matches!(fact, Fact::AgentLost { .. }))
         || fold.found.iter().any(|reason| matches!(reason, Reason::AgentFailed { .. }))
+}
+
+/// An agent whose lease ran out says so itself, and the coordinator has noted its loss.
+fn is_told_as_loss(fold: &Fold<'_>, reason: &Reason) -> bool {
+    let Reason::AgentFailed { agent: failed, .. } = reason else { return false };
+    fold.facts.iter().any(|fact| matches!(fact, Fact::AgentLost { agent, .. } if agent == failed))
 }
 
 fn from_fact(fact: &Fact, measured: Option<&Measured>) -> Option<Reason> {

@@ -22,8 +22,11 @@ fn nothing_of_a_transaction_that_timed_out_is_left() {
     let lab = Lab::new(&study::small(&study::mariadb(&server)));
     lab.run(&format!("schema build study.toml {FOUR_UPDATES}")).expect(0);
     let before = sum_of_k(&server);
-    // Transactions get as far as their first update of this table: what they did to the other one has to go.
-    let held = Held::by(&server, "UPDATE sbtest1 SET k = k + 1000");
+    // Transactions get as far as their first row of the upper half: what they did to the lower one has to go.
+    let held = Held::by(
+        &server,
+        &["sbtest1", "sbtest2"].map(|table| format!("UPDATE {table} SET k = k + 1000 WHERE id > 25")),
+    );
     let counted = "--set schedule.transactions=50 --set profiles.0.pacing=none --set workload.distribution=uniform";
     let mut job = lab.start(&format!("run study.toml {FOUR_UPDATES} {counted} --out out"));
     lab.await_load(&mut job, 1, 2);
@@ -45,7 +48,7 @@ fn a_transaction_past_its_deadline_is_stopped_by_the_database() {
     let lab = Lab::new(&study::small(&study::mariadb(&server)));
     lab.run(&format!("schema build study.toml {FOUR_UPDATES}")).expect(0);
     let before = sum_of_k(&server);
-    let held = Held::by(&server, "UPDATE sbtest1 SET k = k + 1000");
+    let held = Held::by(&server, &["UPDATE sbtest1 SET k = k + 1000"]);
     let set = "--set target.deadline=2s --set schedule.measure=7s --set schedule.ramp_up=0s";
     let job = lab.start(&format!("run study.toml {FOUR_UPDATES} {set} --out out"));
     let ended = job.end();

@@ -12,8 +12,8 @@ pub struct Held {
 }
 
 impl Held {
-    /// Begins a transaction and runs a statement in it.
-    pub fn by(server: &MariaDb, sql: &str) -> Held {
+    /// Begins a transaction and runs statements in it.
+    pub fn by<S: AsRef<str>>(server: &MariaDb, statements: &[S]) -> Held {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let options = OptsBuilder::default()
             .ip_or_hostname("127.0.0.1")
@@ -24,7 +24,9 @@ impl Held {
         let conn = runtime.block_on(async {
             let mut conn = Conn::new(options).await.unwrap();
             conn.query_drop("BEGIN").await.unwrap();
-            conn.query_drop(sql).await.unwrap();
+            for sql in statements {
+                conn.query_drop(sql.as_ref()).await.unwrap();
+            }
             conn
         });
         Held { runtime, conn: Some(conn) }
