@@ -21,9 +21,9 @@ use crate::watchdog::{Kill, Post};
 /// Sessions of one agent in the middle of connecting.
 const CONNECTING_AT_ONCE: usize = 64;
 
-/// Whether transactions may start later than they are due.
+/// Whether transactions may start later than they are due: only arrivals have a schedule of their own.
 pub(super) fn separate_response(pacing: &Pacing) -> bool {
-    !matches!(pacing, Pacing::None)
+    matches!(pacing, Pacing::Rate(_))
 }
 
 /// What a thread is given.
