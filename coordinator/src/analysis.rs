@@ -12,6 +12,7 @@ mod judge;
 pub mod latency;
 mod measure;
 mod metric;
+mod missing;
 mod orders;
 mod outage;
 mod run;

@@ -3,7 +3,7 @@
 mod synthetic;
 
 use synthetic::judged::{expect, judge};
-use synthetic::{AGENTS, LOAD_S, MS, S, SESSIONS, T0, TPS, Tape, WINDOW_S};
+use synthetic::{AGENTS, LOAD_S, MS, S, SESSIONS, STATEMENTS, T0, TPS, Tape, WINDOW_S, report_of};
 use vufleet::analysis::verdict::Verdict::{self, Degraded, Invalid, Valid};
 use vufleet::ledger::MeasureFacts;
 use vufleet_proto::v1;
@@ -74,6 +74,23 @@ fn a_reading_inside_an_interval_knows_little_of_its_halves() {
     expect(late(120), Valid, "");
     let found = late(400);
     assert_eq!(found.0, Invalid, "another client is still seen: {}", found.1);
+}
+
+#[test]
+fn a_slow_reading_gives_way_to_a_quick_one() {
+    let mut tape = Tape::new(1);
+    // The counters are those of its end.
+    let slow = tape.readings().find(|it| it.before_ns + MS == T0 + 2 * S).unwrap();
+    slow.after_ns += 600 * MS;
+    let done = |name: &str| if name == "Com_commit" { 120 } else { 120 * STATEMENTS };
+    for name in ["Com_commit", "Questions"] {
+        *slow.values.get_mut(name).unwrap() += done(name);
+    }
+    let run = report_of(tape).runs.remove(0);
+    assert_eq!(run.reasons, []);
+    let witness = &run.witness[0];
+    assert_eq!((witness.client_count, witness.difference_percent), (4200.0, 0.0), "{witness:?}");
+    assert!(witness.allowance_count < 20.0, "{witness:?}");
 }
 
 #[test]

@@ -198,6 +198,24 @@ fn missing_samples() {
 }
 
 #[test]
+fn late_samples_are_not_missing() {
+    let late = judge(|tape| {
+        for lost in [10, 11, 15, 16] {
+            tape.drop_interval("load-b", lost);
+        }
+        for late in [9, 14] {
+            let interval = tape.interval("load-b", late);
+            interval.end_ns += 2 * S;
+            interval.kinds[0].ok *= 3;
+            interval.kinds[0].statements *= 3;
+        }
+        tape.events
+            .retain(|(_, body)| !matches!(body, Body::Host(it) if it.role == "observe" && it.at_ns / S % 2 == 1));
+    });
+    expect(late, Valid, "");
+}
+
+#[test]
 fn an_agent_that_never_spoke() {
     let found = judge(|tape| {
         tape.events.retain(|(agent, body)| agent != "load-b" && !matches!(body, Body::Counters(_)));

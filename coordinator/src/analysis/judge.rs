@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use super::fold::Fold;
 use super::measure::Measured;
+use super::missing::missing_samples;
 use super::outage::outage;
 use super::verdict::{Reason, Verdict};
 use super::window::Window;
 use super::witness::{Agreement, Witness};
 use crate::ledger::{Fact, RunEnd, RunFacts};
 
-/// Share of the samples that may be missing.
-const MISSING: f64 = 0.05;
 /// Driving hosts busier than this may be what is being measured.
 const BUSY_PERCENT: f64 = 90.0;
 /// Faults per hundred transactions.
@@ -150,30 +149,6 @@ fn disagreement(witness: &Witness) -> Option<Reason> {
         source: witness.source,
         verdict,
     })
-}
-
-fn missing_samples(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, reasons: &mut Vec<Reason>) {
-    let window = measured.window;
-    let enough = |got: u64, expected: u64| got as f64 >= (1.0 - MISSING) * expected as f64;
-    for agent in &facts.driving {
-        let mine = || fold.inside(window).filter(|sample| sample.agent == agent.name);
-        // An agent whose sessions have all done their transactions is silent for a good reason.
-        let until_ns = if measured.by_transactions { mine().last().map_or(0, |it| it.end_ns) } else { measured.end_ns };
-        let (got, expected) = (mine().count() as u64, window.expected(until_ns));
-        if !enough(got, expected) {
-            reasons.push(Reason::SamplesMissing { agent: agent.name.clone(), what: "intervals", got, expected });
-        }
-    }
-    let half = window.interval_ns / 2;
-    for agent in &facts.observing {
-        let points = fold.hosts.iter().filter(|(key, _)| key.agent == *agent && !key.drives).flat_map(|(_, it)| it);
-        let inside = |at_ns: u64| at_ns + half >= window.start_ns && at_ns <= measured.end_ns + half;
-        let got = points.filter(|point| inside(point.at_ns)).count() as u64;
-        let expected = window.expected(measured.end_ns);
-        if !enough(got, expected) {
-            reasons.push(Reason::SamplesMissing { agent: agent.clone(), what: "host samples", got, expected });
-        }
-    }
 }
 
 fn clock_doubt(fold: &Fold<'_>, measured: &Measured) -> Option<Reason> {

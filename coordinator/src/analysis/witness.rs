@@ -14,6 +14,11 @@ const TOLERANCE: f64 = 0.01;
 /// Share of the count beyond which a run says nothing.
 const APART: f64 = 0.05;
 
+/// A reading that lies this much time further from an edge has to be one unit of time more certain.
+const QUICKER: u64 = 20;
+/// And it may be so far from it however short the window is.
+const NEAR_NS: u64 = 1_000_000_000;
+
 /// The part of a reading of the database's counters that reports need.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading {
@@ -52,7 +57,11 @@ impl Reading {
 
     /// The instant that the counters are taken to be of.
     pub fn at_ns(&self) -> u64 {
-        self.before_ns + self.after_ns.saturating_sub(self.before_ns) / 2
+        self.before_ns + self.length_ns() / 2
+    }
+
+    fn length_ns(&self) -> u64 {
+        self.after_ns.saturating_sub(self.before_ns)
     }
 
     /// Commits of everybody from this reading to a later one.
@@ -243,13 +252,12 @@ pub fn around(readings: &[Reading], start_ns: u64, end_ns: u64) -> Option<(&Read
     before.zip(readings.iter().find(|reading| reading.before_ns >= end_ns))
 }
 
-/// The readings nearest two instants, where both are within `slack_ns` of them and they are two.
+/// The readings near two instants, both within `slack_ns` or a second of them, that say most, where they are two. The clients are
+/// counted between the same two, so a quick reading further off is better than a slow one that is near.
 pub fn at_edges(readings: &[Reading], start_ns: u64, end_ns: u64, slack_ns: u64) -> Option<(&Reading, &Reading)> {
-    let nearest = |instant: u64| {
-        readings
-            .iter()
-            .min_by_key(|reading| reading.at_ns().abs_diff(instant))
-            .filter(|reading| reading.at_ns().abs_diff(instant) <= slack_ns)
+    let near = |instant: u64| {
+        let within = readings.iter().filter(|reading| reading.at_ns().abs_diff(instant) <= slack_ns.max(NEAR_NS));
+        within.min_by_key(|reading| reading.length_ns() / 2 + reading.at_ns().abs_diff(instant) / QUICKER)
     };
-    nearest(start_ns).zip(nearest(end_ns)).filter(|(first, last)| first.at_ns() < last.at_ns())
+    near(start_ns).zip(near(end_ns)).filter(|(first, last)| first.at_ns() < last.at_ns())
 }
