@@ -60,7 +60,7 @@ pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
 fn advice(pilot: &Pilot) -> &'static str {
     match pilot.study.workload.schema().resume(pilot.study.seed, pilot.dialect()) {
         Some(_) => "the same command goes on where it ended; `vufleet schema drop` takes them away",
-        None => "build them again with --replace, or take them away with `vufleet schema drop`",
+        None => "build again with --replace, or take them away with `vufleet schema drop`",
     }
 }
 

@@ -15,3 +15,4 @@ mod refusals;
 mod room;
 mod same_ids;
 mod strangers;
+mod tprocc;

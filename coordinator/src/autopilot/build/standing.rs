@@ -76,8 +76,9 @@ impl Standing {
                 // Tables of somebody else have no such columns: that the names are taken says enough then.
                 let unmet = unmet(pilot, agent, expected).await?;
                 let besides: String = unmet.iter().map(|sentence| format!("\nbesides, {sentence}")).collect();
+                let exist = if existing.len() == 1 { "exists" } else { "exist" };
                 format!(
-                    "{} exists already; add --replace to drop and build the workload's tables again, or choose another \
+                    "{} {exist} already; add --replace to drop and build the workload's tables again, or choose another \
                      target.database{besides}",
                     listed(existing)
                 )

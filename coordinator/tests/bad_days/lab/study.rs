@@ -48,3 +48,10 @@ repetitions = 1
 "#
     )
 }
+
+/// TPROC-C on so many warehouses.
+pub fn orders(target: &str, warehouses: u32, calls: &str) -> String {
+    let oltp = "kind = \"oltp\"\nscript = \"read_write\"\ntables = 2\ntable_size = 1000\n";
+    let tprocc = format!("kind = \"tprocc\"\nwarehouses = {warehouses}\ncalls = \"{calls}\"\n");
+    small(target).replace(oltp, &tprocc)
+}

@@ -1,8 +1,9 @@
 //! A build that is interrupted in every way, against one that is not.
 
+use nix::sys::signal::Signal;
 use vufleet_testbed::MariaDb;
 
-use super::lab::{Job, Lab, says, study, target};
+use crate::lab::{Job, Lab, procs, study};
 
 const TABLES: [&str; 9] =
     ["warehouse", "district", "customer", "history", "item", "new_order", "orders", "order_line", "stock"];
@@ -33,35 +34,34 @@ fn go_on(lab: &Lab, server: &MariaDb) -> Job {
 #[test]
 fn it_goes_on_where_it_ended_and_comes_out_the_same() {
     let mut server = MariaDb::start().unwrap();
-    let lab = Lab::new(&study(&target(&server), 2, "statements"));
-    lab.run("schema build study.toml --agents 2", 0);
+    let lab = Lab::new(&study::orders(&study::mariadb(&server), 2, "statements"));
+    lab.run("schema build study.toml --agents 2").expect(0);
     let whole = checksums(&server);
     assert!(!whole.contains("NULL"), "{whole}");
-    lab.run("schema drop study.toml", 0);
+    lab.run("schema drop study.toml").expect(0);
 
     let complete = |server: &MariaDb| number(server, "SELECT COUNT(*) FROM sbtest.warehouse");
     let mut build = lab.start("schema build study.toml --agents 1");
     build.await_that("one warehouse is complete and another one is not", || {
         complete(&server) > 0 && half_loaded(&server) > 0
     });
-    build.interrupt();
-    says(&build.end(130), &["incomplete", "the same command goes on where it ended"]);
+    build.signal(Signal::SIGINT);
+    build.end().expect(130).says(&["incomplete", "the same command goes on where it ended"]);
     assert_eq!(complete(&server), 1);
 
     let build = go_on(&lab, &server);
-    lab.kill_agent("drive-1");
-    let said = build.end(1);
-    says(&said, &["1 of 2 warehouses are there", "drive-1 was lost", "the same command goes on"]);
+    procs::agent(&lab.processes(), "drive-1").kill();
+    build.end().expect(1).says(&["1 of 2 warehouses are there", "drive-1 was lost", "the same command goes on"]);
 
     let build = go_on(&lab, &server);
     server.restart().unwrap();
     // It may have outlasted the restart.
-    let (code, said) = build.ended();
-    assert!(code <= 1, "{said}");
-    if code == 1 {
-        says(&said, &["the same command goes on"]);
-        lab.run("schema build study.toml", 0);
+    let ended = build.end();
+    assert!(ended.code <= 1, "{ended}");
+    if ended.code == 1 {
+        ended.says(&["the same command goes on"]);
+        lab.run("schema build study.toml").expect(0);
     }
     assert_eq!(checksums(&server), whole);
-    says(&lab.run("schema verify study.toml", 0), &["all 9 tables hold what the study says"]);
+    lab.run("schema verify study.toml").expect(0).says(&["all 9 tables hold what the study says"]);
 }

@@ -1,11 +1,12 @@
 //! One warehouse in a SQLite file.
 
+use nix::sys::signal::Signal;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 use vufleet_scenarios::session::Dialect;
 
-use super::lab::{Lab, says, study};
 use super::spoilt::{self, AS_HAMMERDB, Answer, SPOILT};
+use crate::lab::{Lab, study};
 
 fn answer(connection: &Connection, sql: &str) -> Answer {
     let mut statement = connection.prepare(sql).unwrap();
@@ -22,7 +23,7 @@ fn answer(connection: &Connection, sql: &str) -> Answer {
 
 #[test]
 fn a_build_meets_all_twelve_conditions_and_every_change_is_found() {
-    let lab = Lab::new(&study("kind = \"sqlite\"\npath = \"orders.db\"", 1, "statements"));
+    let lab = Lab::new(&study::orders("kind = \"sqlite\"\npath = \"orders.db\"", 1, "statements"));
     // Ctrl-C first: what has been loaded by then is not there twice afterwards.
     let mut build = lab.start("schema build study.toml");
     let rows = |table: &str| {
@@ -32,16 +33,18 @@ fn a_build_meets_all_twelve_conditions_and_every_change_is_found() {
             .unwrap_or_default()
     };
     build.await_that("customers arrive", || rows("customer") > 0);
-    build.interrupt();
-    says(&build.end(130), &["incomplete", "the same command goes on"]);
-    says(&lab.run("schema verify study.toml", 1), &["the build of the tables is complete", "schema build STUDY"]);
-    says(&lab.run("run study.toml --out none", 1), &["the build of the tables is complete"]);
-    says(&lab.run("schema build study.toml --set seed=43", 1), &["an unfinished build of 1 warehouse from seed 42"]);
-    says(&lab.run("schema build study.toml", 0), &["going on with an unfinished build: 0 of 1", "built 9 tables"]);
-    says(&lab.run("schema verify study.toml", 0), &["all 9 tables hold what the study says"]);
-    says(&lab.run("schema build study.toml", 1), &["9 tables (warehouse to stock) exists already", "--replace"]);
-    let larger = lab.run("schema build study.toml --set workload.warehouses=2", 1);
-    says(&larger, &["--replace", "the size of the database is 2 warehouses; found 1 instead of 2"]);
+    build.signal(Signal::SIGINT);
+    build.end().expect(130).says(&["incomplete", "the same command goes on"]);
+    lab.run("schema verify study.toml").expect(1).says(&["the build of the tables is complete", "schema build STUDY"]);
+    lab.run("run study.toml --out none").expect(1).says(&["the build of the tables is complete"]);
+    lab.run("schema build study.toml --set seed=43")
+        .expect(1)
+        .says(&["an unfinished build of 1 warehouse from seed 42"]);
+    lab.run("schema build study.toml").expect(0).says(&["going on with an unfinished build: 0 of 1", "built 9 tables"]);
+    lab.run("schema verify study.toml").expect(0).says(&["all 9 tables hold what the study says"]);
+    lab.run("schema build study.toml").expect(1).says(&["9 tables (warehouse to stock) exist already", "--replace"]);
+    let larger = lab.run("schema build study.toml --set workload.warehouses=2").expect(1);
+    larger.says(&["--replace", "the size of the database is 2 warehouses; found 1 instead of 2"]);
 
     let mut connection = Connection::open(lab.path("orders.db")).unwrap();
     assert!(answer(&connection, "SELECT name FROM sqlite_master WHERE name = 'vufleet_build'").is_empty());
@@ -58,7 +61,7 @@ fn a_build_meets_all_twelve_conditions_and_every_change_is_found() {
     drop(change);
 
     connection.execute("UPDATE warehouse SET w_ytd = w_ytd + 1", []).unwrap();
-    says(&lab.run("schema verify study.toml", 1), &["condition 1,", "condition 8,", "(w_id 1, w_ytd 300001"]);
-    says(&lab.run("schema drop study.toml", 0), &["dropped 9 tables"]);
+    lab.run("schema verify study.toml").expect(1).says(&["condition 1,", "condition 8,", "(w_id 1, w_ytd 300001"]);
+    lab.run("schema drop study.toml").expect(0).says(&["dropped 9 tables"]);
     assert!(answer(&connection, "SELECT name FROM sqlite_master").is_empty());
 }
