@@ -19,9 +19,12 @@ lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
-# Against sysbench on one MariaDB; writes docs/benchmarks.md. Takes about an hour on an otherwise idle machine.
+# Against sysbench on one MariaDB; writes the tables of docs/benchmarks.md. Under half an hour after the build, on an otherwise
+# idle machine. A first look: cargo run --release --package vufleet-bench -- --quick
 bench:
-	./bench/run
+	./.ci/tools sysbench
+	$(CARGO) build --release --workspace
+	$(CARGO) run --release --quiet --package vufleet-bench
 
 # Installs what is missing: a C compiler, MariaDB's server program (no service is started), rustfmt, clippy.
 tools:

@@ -126,7 +126,11 @@ async fn bench(args: &Args) -> Result<()> {
     if args.measures(Part::Throughput) {
         let pairs = all_pairs(args, &mut server, [&ours, &theirs]).await?;
         tables.push('\n');
-        tables.push_str(&page::throughput(&pairs, args.pace()));
+        tables.push_str(&page::throughput(
+            &pairs,
+            args.pace(),
+            if args.against.is_some() { "the other" } else { theirs.name() },
+        ));
     }
     if args.measures(Part::Memory) {
         let costs = Costs::measure(&ours, server.port(), args.scale()).await?;

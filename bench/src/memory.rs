@@ -1,9 +1,9 @@
 //! What sessions cost the client: resident memory, and the time to open them.
 //!
 //! A session's memory is the difference between the peaks of two runs, one with many sessions and one with two, divided
-//! by the difference in sessions. Both are under load, so that buffers have grown to what they need.
+//! by the difference in sessions: what both runs have in common is nobody's.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use tokio::time::sleep;
@@ -19,11 +19,13 @@ const POLL: Duration = Duration::from_millis(50);
 const NEXT_TO_NONE: u32 = 2;
 /// Pause of a simulated user.
 const WAIT: Duration = Duration::from_secs(10);
+/// Pause that only a handful of thousands of sessions come to the end of.
+const IDLE: Duration = Duration::from_secs(3_600);
 
 /// How many sessions, how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Scale {
-    /// Sessions of the smaller level and of those that vary something else.
+    /// Sessions of the smaller level.
     pub few: u32,
     /// Sessions of the larger level.
     pub many: u32,
@@ -31,8 +33,17 @@ pub struct Scale {
     pub simulated: u32,
     /// How often the larger level is connected.
     pub repetitions: u32,
-    /// Under load with a database.
+    /// Length of each run on the database.
     pub length: Duration,
+}
+
+/// Bytes of a session at two levels.
+#[derive(Debug, Clone, Copy)]
+pub struct Levels {
+    /// At the smaller level.
+    pub few: f64,
+    /// At the larger level.
+    pub many: f64,
 }
 
 /// Bytes a session and more.
@@ -40,19 +51,19 @@ pub struct Scale {
 pub struct Costs {
     /// At how many sessions.
     pub scale: Scale,
-    /// vufleet's session at the smaller level.
-    pub few_bytes: f64,
-    /// At the larger level.
-    pub many_bytes: f64,
-    /// sysbench's at the smaller level.
-    pub sysbench_bytes: f64,
+    /// A session that is connected and has its statement prepared.
+    pub connected: Levels,
+    /// The same after the whole run without a pause.
+    pub busy: Levels,
+    /// sysbench's after the same, smaller level.
+    pub sysbench_busy: f64,
     /// Each further prepared statement of a session.
-    pub statement_bytes: f64,
-    /// A session without any.
-    pub text_bytes: f64,
-    /// A user of the simulated database.
-    pub simulated_bytes: f64,
-    /// Share of one core that they take together.
+    pub statement: f64,
+    /// A connected session without a prepared statement, smaller level.
+    pub unprepared: f64,
+    /// A user of the simulated database, each of whom has come to a transaction.
+    pub simulated: f64,
+    /// Share of one core that all of those take together.
     pub simulated_core: f64,
     /// Seconds to connect the larger level.
     pub connect_s: Quartiles,
@@ -61,41 +72,46 @@ pub struct Costs {
 impl Costs {
     /// Measures all of it.
     pub async fn measure(ours: &Program, port: u16, scale: Scale) -> Result<Costs> {
-        let load = |sessions, tables| Load { tables, ..Load::on(port, "point_select", sessions, scale.length) };
-        let base = Peak::of(ours, &load(NEXT_TO_NONE, 1)).await?;
-        let few = Peak::of(ours, &load(scale.few, 1)).await?;
-        let more_statements = Peak::of(ours, &load(scale.few, TABLES)).await?;
-        let text = Peak::of(ours, &Load { protocol: Protocol::Text, ..load(scale.few, 1) }).await?;
-        let sysbench = [NEXT_TO_NONE, scale.few].map(|sessions| load(sessions, 1));
-        let sysbench_base = Peak::of(&Program::Sysbench, &sysbench[0]).await?;
-        let sysbench = Peak::of(&Program::Sysbench, &sysbench[1]).await?;
-        let mut many = Vec::new();
-        for _ in 0..scale.repetitions {
-            many.push(Peak::of(ours, &load(scale.many, 1)).await?);
-        }
+        let busy = |sessions| Load { tables: 1, ..Load::on(port, "point_select", sessions, scale.length) };
+        let idle = |sessions| Load { wait: Some(IDLE), ..busy(sessions) };
         let simulated = |sessions| Load {
             target: Target::Simulated,
             wait: Some(WAIT),
             // Everybody has come to a transaction by then.
             length: WAIT + Duration::from_secs(2),
-            ..load(sessions, 1)
+            ..busy(sessions)
         };
+
+        let nobody = Peak::of(ours, &idle(NEXT_TO_NONE)).await?;
+        let connected = Peak::of(ours, &idle(scale.few)).await?;
+        let all_tables = Peak::of(ours, &Load { tables: TABLES, ..idle(scale.few) }).await?;
+        let unprepared = Peak::of(ours, &Load { protocol: Protocol::Text, ..idle(scale.few) }).await?;
+        let mut most = Vec::new();
+        for _ in 0..scale.repetitions {
+            most.push(Peak::of(ours, &idle(scale.many)).await?);
+        }
+        let largest = most.iter().max_by_key(|peak| peak.bytes).context("the larger level was not measured")?;
+        let connect_s = Quartiles::of(most.iter().filter_map(|peak| peak.connect_s));
+
+        let few_busy = Peak::of(ours, &busy(scale.few)).await?;
+        let sysbench = [NEXT_TO_NONE, scale.few].map(busy);
+        let sysbench_base = Peak::of(&Program::Sysbench, &sysbench[0]).await?;
+        let sysbench_busy = Peak::of(&Program::Sysbench, &sysbench[1]).await?;
+        let busy_base = Peak::of(ours, &busy(NEXT_TO_NONE)).await?;
+        let many_busy = Peak::of(ours, &busy(scale.many)).await?;
+
         let simulated_base = Peak::of(ours, &simulated(NEXT_TO_NONE)).await?;
         let users = Peak::of(ours, &simulated(scale.simulated)).await?;
-        let largest = many.iter().max_by_key(|peak| peak.bytes).context("the larger level was not measured")?;
-        let connect_s = many.iter().filter_map(|peak| peak.connect_s);
         Ok(Costs {
             scale,
-            few_bytes: few.over(&base),
-            many_bytes: largest.over(&base),
-            sysbench_bytes: sysbench.over(&sysbench_base),
-            statement_bytes: (more_statements.bytes as f64 - few.bytes as f64)
-                / f64::from(scale.few)
-                / f64::from(TABLES - 1),
-            text_bytes: text.over(&base),
-            simulated_bytes: users.over(&simulated_base),
+            connected: Levels { few: connected.over(&nobody), many: largest.over(&nobody) },
+            busy: Levels { few: few_busy.over(&busy_base), many: many_busy.over(&busy_base) },
+            sysbench_busy: sysbench_busy.over(&sysbench_base),
+            statement: (all_tables.over(&nobody) - connected.over(&nobody)) / f64::from(TABLES - 1),
+            unprepared: unprepared.over(&nobody),
+            simulated: users.over(&simulated_base),
             simulated_core: users.cpu.as_secs_f64() / users.life.as_secs_f64(),
-            connect_s: Quartiles::of(connect_s).context("vufleet does not tell how long connecting took")?,
+            connect_s: connect_s.context("vufleet does not tell how long connecting took")?,
         })
     }
 }
@@ -112,15 +128,18 @@ struct Peak {
 }
 
 impl Peak {
+    fn nothing(sessions: u32) -> Peak {
+        Peak { sessions, bytes: 0, connect_s: None, cpu: Duration::ZERO, life: Duration::ZERO }
+    }
+
     async fn of(program: &Program, load: &Load) -> Result<Peak> {
         let mut running = program.start(load)?;
+        let mut peak = Peak::nothing(load.sessions);
         let mut driver = None;
-        let mut peak =
-            Peak { sessions: load.sessions, bytes: 0, connect_s: None, cpu: Duration::ZERO, life: Duration::ZERO };
         while running.goes_on()? {
             sleep(POLL).await;
             if driver.is_none() {
-                driver = program.driver(&running)?.map(|pid| (pid, std::time::Instant::now()));
+                driver = program.driver(&running)?.map(|pid| (pid, Instant::now()));
             }
             let Some((pid, since)) = driver else { continue };
             if let (Some(bytes), Ok(cpu)) = (processes::peak_resident_bytes(pid), processes::cpu(pid)) {
@@ -128,7 +147,8 @@ impl Peak {
             }
         }
         peak.connect_s = running.finish()?;
-        eprintln!("  {program:?}, {} sessions: {} KB, {:?} s", load.sessions, peak.bytes / 1024, peak.connect_s);
+        let connected = peak.connect_s.map_or(String::new(), |seconds| format!(", connected after {seconds:.2} s"));
+        eprintln!("{}: {} sessions, {} KB{connected}", program.name(), load.sessions, peak.bytes / 1024);
         Ok(peak)
     }
 
@@ -144,8 +164,7 @@ mod tests {
 
     #[test]
     fn what_both_runs_have_in_common_is_nobodys() {
-        let peak =
-            |sessions, bytes| Peak { sessions, bytes, connect_s: None, cpu: Duration::ZERO, life: Duration::ZERO };
+        let peak = |sessions, bytes| Peak { bytes, ..Peak::nothing(sessions) };
         assert_eq!(peak(1_002, 30_000_000).over(&peak(2, 20_000_000)), 10_000.0);
     }
 }

@@ -50,9 +50,9 @@ pub fn heading(machine: &Machine) -> String {
 }
 
 /// The table of throughput and CPU.
-pub fn throughput(pairs: &[(Cell, Vec<Pair>)], pace: Pace) -> String {
-    let mut out = String::from(
-        "| sessions | CPU per statement, driving agent | to reach | all processes | throughput | vufleet | sysbench |\n\
+pub fn throughput(pairs: &[(Cell, Vec<Pair>)], pace: Pace, theirs: &str) -> String {
+    let mut out = format!(
+        "| sessions | CPU per statement, driving agent | to reach | all processes | throughput | vufleet | {theirs} |\n\
          |---|---|---|---|---|---|---|\n",
     );
     for (cell, pairs) in pairs {
@@ -81,7 +81,7 @@ pub fn throughput(pairs: &[(Cell, Vec<Pair>)], pace: Pace) -> String {
     let others = pairs.iter().flat_map(|(_, pairs)| pairs).flat_map(|pair| [pair.ours.others, pair.theirs.others]);
     let others = Quartiles::of(others).map_or(0.0, |others| others.median) * 100.0;
     format!(
-        "{out}\nRatios are vufleet over sysbench: median (quartiles) of {count} pairs, windows of {} s. Other processes took \
+        "{out}\nRatios are vufleet over {theirs}: median (quartiles) of {count} pairs, windows of {} s. Other processes took \
          {others:.0} % of the machine in the median window.\n",
         pace.window.as_secs(),
     )
@@ -92,31 +92,33 @@ pub fn costs(costs: &Costs) -> String {
     let scale = &costs.scale;
     let kilobytes = |bytes: f64| format!("{:.1} KB", bytes / 1024.0);
     let reach = |bytes: f64, limit: f64| at_most(bytes / 1024.0, limit, " KB");
-    let (few, many) = (thousands(scale.few), thousands(scale.many));
+    let (few, many, length) = (thousands(scale.few), thousands(scale.many), scale.length.as_secs());
     let connect =
         format!("{:.1} s ({:.1} to {:.1})", costs.connect_s.median, costs.connect_s.low, costs.connect_s.high);
-    let rows = [
-        (format!("a session of {few}"), kilobytes(costs.few_bytes), reach(costs.few_bytes, SESSION_KB)),
-        (format!("a session of {many}"), kilobytes(costs.many_bytes), reach(costs.many_bytes, SESSION_KB)),
-        (format!("a session of {few}, sysbench"), kilobytes(costs.sysbench_bytes), String::new()),
-        (format!("a session of {few} without prepared statements"), kilobytes(costs.text_bytes), String::new()),
-        ("each further prepared statement of a session".to_owned(), kilobytes(costs.statement_bytes), String::new()),
-        (
-            format!("a simulated user of {}", thousands(scale.simulated)),
-            kilobytes(costs.simulated_bytes),
-            reach(costs.simulated_bytes, SIMULATED_KB),
-        ),
-        (
-            format!("{} simulated users, a transaction every 10 s each", thousands(scale.simulated)),
-            format!("{:.0} % of a core", costs.simulated_core * 100.0),
-            String::new(),
-        ),
-        (
-            format!("{many} sessions connected, statement prepared"),
-            connect,
-            at_most(costs.connect_s.median, CONNECT_S, " s"),
-        ),
-    ];
+    let mut rows = Vec::new();
+    let mut row = |what: String, figure: String, reach: String| rows.push((what, figure, reach));
+    let none = String::new;
+    let (connected, busy) = (costs.connected, costs.busy);
+    row(
+        format!("a session of {few}, connected, one statement prepared"),
+        kilobytes(connected.few),
+        reach(connected.few, SESSION_KB),
+    );
+    row(format!("a session of {many}, the same"), kilobytes(connected.many), reach(connected.many, SESSION_KB));
+    row(format!("a session of {few}, connected, none prepared"), kilobytes(costs.unprepared), none());
+    row("each further prepared statement of a session".to_owned(), kilobytes(costs.statement), none());
+    row(format!("a session of {few}, after {length} s without a pause"), kilobytes(busy.few), none());
+    row(format!("a session of {many}, the same"), kilobytes(busy.many), none());
+    row(format!("sysbench: a session of {few}, the same"), kilobytes(costs.sysbench_busy), none());
+    let users = thousands(scale.simulated);
+    row(format!("a simulated user of {users}"), kilobytes(costs.simulated), reach(costs.simulated, SIMULATED_KB));
+    let core = format!("{:.0} % of a core", costs.simulated_core * 100.0);
+    row(format!("{users} simulated users, each with a pause of 10 s"), core, none());
+    row(
+        format!("{many} sessions connected, statement prepared"),
+        connect,
+        at_most(costs.connect_s.median, CONNECT_S, " s"),
+    );
     let mut out = String::from("| client's cost | measured | to reach |\n|---|---|---|\n");
     for (what, figure, reach) in rows {
         writeln!(out, "| {what} | {figure} | {reach} |").expect("a string takes every line");
@@ -181,7 +183,7 @@ mod tests {
         let pair = |ours, theirs| Pair { ours: figures(900.0, ours), theirs: figures(1000.0, theirs) };
         let cell = Cell { script: "read_write", sessions: 16, reach: 2.0 };
         let pace = Pace { warm_up: Duration::from_secs(1), window: Duration::from_secs(8) };
-        let text = throughput(&[(cell, vec![pair(10.0, 10.0), pair(30.0, 10.0), pair(42.0, 20.0)])], pace);
+        let text = throughput(&[(cell, vec![pair(10.0, 10.0), pair(30.0, 10.0), pair(42.0, 20.0)])], pace, "sysbench");
         let row = text.lines().nth(2).unwrap();
         let start =
             "| read_write 16 | **2.10 (1.55 to 2.55)** | at most 2x: missed by 5 % | 2.10 (1.55 to 2.55) | 0.90";

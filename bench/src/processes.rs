@@ -80,7 +80,8 @@ mod tests {
     #[test]
     fn a_tree_holds_children_of_children_and_nobody_else() {
         let mut shell = Command::new("sh")
-            .args(["-c", "sh -c 'read _; true' grandchild & wait"])
+            // Both read what nobody writes, and end when it is closed.
+            .args(["-c", "exec 3<&0; sh -c 'read _; true' grandchild <&3 & read _; wait"])
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();

@@ -41,6 +41,14 @@ impl Program {
         Ok(Program::Vufleet(directory.to_owned()))
     }
 
+    /// What people call it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Program::Vufleet(_) => "vufleet",
+            Program::Sysbench => "sysbench",
+        }
+    }
+
     /// Its version, as it tells it.
     pub fn version(&self) -> Result<String> {
         let executable = match self {
