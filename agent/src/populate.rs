@@ -258,7 +258,7 @@ impl Job {
         let result = session.bulk(&load.table, load.columns, &mut counted).await;
         *loaded += counted.rows;
         if counted.cut {
-            // What follows would make half a chunk look complete.
+            // A chunk that was cut short is not done.
             return Err(Fault::new(FaultKind::Deadline, "stopped"));
         }
         result.map(drop)
