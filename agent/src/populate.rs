@@ -3,6 +3,8 @@
 //! A chunk that failed half-way is cleared and loaded again. Its seal, where it has one, is one transaction: once that
 //! has committed the chunk is complete, even when nobody heard of the commit.
 
+mod rows;
+
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -12,10 +14,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use vufleet_proto::v1::{self, event::Body};
-use vufleet_scenarios::session::{Access, Fault, FaultKind, Row, Rows, Session, Source, Value};
+use vufleet_scenarios::session::{Access, Fault, FaultKind, Session};
 use vufleet_scenarios::study::{Study, TargetKind};
 use vufleet_scenarios::workload::{Chunk, Load, Schema};
 
+use self::rows::{Counted, Search};
 use crate::observe::meter::cpu_used;
 use crate::outbox::Outlet;
 use crate::session::{MysqlSession, SimulatedSession, SqliteSession};
@@ -223,7 +226,7 @@ impl Job {
     /// Whether an earlier attempt got through although its commit was not answered.
     async fn is_complete<S: Session>(&self, session: &mut S, chunk: Chunk) -> Result<bool, Fault> {
         let Some(resume) = self.schema().resume(self.study.seed, S::DIALECT) else { return Ok(false) };
-        let mut search = Search { part: chunk.part.into(), found: false };
+        let mut search = Search::of(chunk.part);
         session.query(&resume.complete, &mut search).await?;
         Ok(search.found)
     }
@@ -254,7 +257,7 @@ impl Job {
     }
 
     async fn load_one<S: Session>(&self, session: &mut S, mut load: Load, loaded: &mut u64) -> Result<(), Fault> {
-        let mut counted = Counted { source: &mut *load.source, job: self, rows: 0, cut: false };
+        let mut counted = Counted::new(&mut *load.source, &self.rows, &self.over);
         let result = session.bulk(&load.table, load.columns, &mut counted).await;
         *loaded += counted.rows;
         if counted.cut {
@@ -262,41 +265,5 @@ impl Job {
             return Err(Fault::new(FaultKind::Deadline, "stopped"));
         }
         result.map(drop)
-    }
-}
-
-/// Looks for a part in the first column of a result.
-struct Search {
-    part: i64,
-    found: bool,
-}
-
-impl Rows for Search {
-    fn row(&mut self, row: &impl Row) {
-        self.found |= row.get(0) == Value::Int(self.part);
-    }
-}
-
-/// Counts rows as they are taken, and has none left when the job is to end.
-struct Counted<'a> {
-    source: &'a mut dyn Source,
-    job: &'a Job,
-    rows: u64,
-    /// Whether the job ended before the rows did.
-    cut: bool,
-}
-
-impl Source for Counted<'_> {
-    fn next(&mut self, put: &mut dyn FnMut(&[Value<'_>])) -> bool {
-        if self.job.over.load(Ordering::Relaxed) {
-            self.cut = true;
-            return false;
-        }
-        if !self.source.next(put) {
-            return false;
-        }
-        self.rows += 1;
-        self.job.rows.fetch_add(1, Ordering::Relaxed);
-        true
     }
 }
