@@ -10,10 +10,11 @@ pub struct Ready {
 }
 
 /// Every ready-made study.
-pub const READY: [Ready; 3] = [
+pub const READY: [Ready; 4] = [
     Ready { name: "demo", text: include_str!("../../studies/demo.toml") },
     Ready { name: "oltp-levels", text: include_str!("../../studies/oltp-levels.toml") },
     Ready { name: "rehearsal", text: include_str!("../../studies/rehearsal.toml") },
+    Ready { name: "tprocc-levels", text: include_str!("../../studies/tprocc-levels.toml") },
 ];
 
 /// The text of the ready-made study of that name.
