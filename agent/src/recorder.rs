@@ -144,7 +144,7 @@ impl Tally {
         self.kinds[kind].counts.faults[fault.index()] += count;
     }
 
-    /// Records statements sent for a transaction that cannot be attributed at its end.
+    /// Records statements sent for a transaction that has not ended, or never will.
     pub fn sent(&mut self, kind: usize, statements: u64) {
         self.kinds[kind].counts.statements += statements;
     }

@@ -388,8 +388,10 @@ impl<S: Session, W: Workload> User<S, W> {
         let result = self.local.guard(pin!(session.rollback())).await;
         self.local.post.idle();
         if !matches!(result, Some(Ok(()))) {
-            self.lose(kind);
+            return self.lose(kind);
         }
+        // What an attempt sent is booked with it: the server has counted it, and the transaction may go on for long.
+        self.floor.recorder.borrow_mut().tally.sent(kind, session.take_sent());
     }
 
     /// Gives the session up and counts what it still had to tell.

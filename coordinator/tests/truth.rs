@@ -2,13 +2,27 @@
 //! within what a witness may differ by. The processes are the real ones, the server is a MariaDB of the test's own.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use serde_json::Value;
 use vufleet_testbed::MariaDb;
+
+fn vufleet(dir: &Path, line: &str) -> Option<i32> {
+    let vufleet = Path::new(env!("CARGO_BIN_EXE_vufleet"));
+    let agent = vufleet.with_file_name("vufleet-agent");
+    assert!(agent.is_file(), "{} is missing: cargo build --workspace", agent.display());
+    let output = Command::new(vufleet).args(line.split_whitespace()).current_dir(dir).output().unwrap();
+    print!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    output.status.code()
+}
+
+/// Rows of samples.csv, by column.
+fn samples(dir: &Path) -> Vec<BTreeMap<String, String>> {
+    csv::Reader::from_path(dir.join("out/samples.csv")).unwrap().deserialize().collect::<Result<_, _>>().unwrap()
+}
 
 /// A server, and a directory with a study for it.
 struct Lab {
@@ -37,18 +51,8 @@ impl Lab {
             MariaDb::BENCH.user,
         );
         std::fs::write(dir.path().join("study.toml"), study).unwrap();
-        let lab = Lab { server, dir };
-        assert_eq!(lab.vufleet("schema build study.toml -q"), Some(0));
-        lab
-    }
-
-    fn vufleet(&self, line: &str) -> Option<i32> {
-        let vufleet = Path::new(env!("CARGO_BIN_EXE_vufleet"));
-        let agent = vufleet.with_file_name("vufleet-agent");
-        assert!(agent.is_file(), "{} is missing: cargo build --workspace", agent.display());
-        let output = Command::new(vufleet).args(line.split_whitespace()).current_dir(self.dir.path()).output().unwrap();
-        print!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        output.status.code()
+        assert_eq!(vufleet(dir.path(), "schema build study.toml -q"), Some(0));
+        Lab { server, dir }
     }
 
     /// The server's counters; the statement that reads them moves Questions alone.
@@ -60,15 +64,13 @@ impl Lab {
 
     fn run(&self) -> Told {
         let before = self.counters();
-        let code = self.vufleet("run study.toml --agents 2 --out out");
+        let code = vufleet(self.dir.path(), "run study.toml --agents 2 --out out");
         let after = self.counters();
         assert!(matches!(code, Some(0 | 3)), "{code:?}");
-        let out: PathBuf = self.dir.path().join("out");
-        let results = serde_json::from_slice(&std::fs::read(out.join("results.json")).unwrap()).unwrap();
-        let mut samples = csv::Reader::from_path(out.join("samples.csv")).unwrap();
+        let results = std::fs::read(self.dir.path().join("out/results.json")).unwrap();
         Told {
-            results,
-            samples: samples.deserialize().collect::<Result<_, _>>().unwrap(),
+            results: serde_json::from_slice(&results).unwrap(),
+            samples: samples(self.dir.path()),
             grown: after.iter().map(|(name, now)| (name.clone(), now.saturating_sub(before[name]))).collect(),
         }
     }
@@ -141,6 +143,25 @@ fn nothing_of_a_deadlocked_transaction_is_left_or_counted() {
     assert_eq!(faults, told.grown["Com_rollback"], "{run:#}");
     let rows = lab.server.sql("SELECT COUNT(*), MIN(id), MAX(id) FROM sbtest.sbtest1").unwrap();
     assert_eq!(rows.trim(), "8\t1\t8", "a DELETE without its INSERT would be missing");
+}
+
+#[test]
+fn statements_are_counted_in_the_interval_of_the_attempt_that_sent_them() {
+    let dir = tempfile::tempdir().unwrap();
+    // Every attempt fails, and ten retries take longer than an interval.
+    let study = "name = \"attempts\"\n[target]\nkind = \"simulated\"\nservice_time = \"1ms\"\nfaults = { deadlock = 1.0 }\n\
+                 [workload]\nkind = \"oltp\"\nscript = \"write_only\"\n[[profiles]]\nvus = 2\n\
+                 [schedule]\nramp_up = \"0s\"\nmeasure = \"1s\"\nsettle = \"0s\"\nrepetitions = 1\nmax_repeats = 0\n";
+    std::fs::write(dir.path().join("study.toml"), study).unwrap();
+    assert!(vufleet(dir.path(), "run study.toml --agents 1 --out out").is_some());
+    let count = |row: &BTreeMap<String, String>, column: &str| row[column].parse::<u64>().unwrap_or(0);
+    let rows = samples(dir.path());
+    assert!(rows.iter().any(|row| count(row, "write_only_faults") > 0));
+    for row in rows {
+        // BEGIN, six statements with COMMIT among them, ROLLBACK; one attempt of each user may lie across the edge.
+        let (faults, sent) = (count(&row, "write_only_faults"), count(&row, "write_only_statements"));
+        assert!(sent + 2 * 7 >= 7 * faults, "{faults} faults and {sent} statements: {row:?}");
+    }
 }
 
 /// Set when it goes, be it by a panic: the other client must not go on for ever.
