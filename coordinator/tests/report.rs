@@ -196,6 +196,32 @@ fn a_simulated_target_has_no_host() {
 }
 
 #[test]
+fn a_database_that_is_away_does_not_lend_its_figures_from_the_agent() {
+    let mut tape = Tape::new(1);
+    tape.hosts("observer").skip(12).for_each(|sample| drop(sample.processes.pop()));
+    let run = run_of(tape);
+    assert_eq!(run.metrics.get(Metric::DbProcessCpuPercent), None);
+    let told = run.host_series.iter().filter(|host| !host.key.drives);
+    let away = told.skip(12).map(|host| (host.usage.process_cpu_percent, host.usage.process_rss_bytes));
+    assert!(away.clone().count() > 0);
+    assert!(away.clone().all(|figures| figures == (None, None)), "{:?}", away.collect::<Vec<_>>());
+}
+
+#[test]
+fn an_agent_that_drives_and_observes_has_one_host() {
+    let mut tape = Tape::new(1);
+    tape.events.retain(|(_, body)| !matches!(body, Body::Host(sample) if sample.role == "drive"));
+    let name = "observer".to_owned();
+    for (agent, _) in tape.events.iter_mut().filter(|(agent, _)| agent == "load-a") {
+        agent.clone_from(&name);
+    }
+    tape.facts().driving[0].name = name;
+    let run = run_of(tape);
+    near(metric(&run, Metric::DriverHostCpuPercent), 60.0, 0.02);
+    near(metric(&run, Metric::DbHostCpuPercent), 60.0, 0.02);
+}
+
+#[test]
 fn counters_that_fell_give_no_figure() {
     let mut tape = Tape::new(1);
     for sample in tape.hosts("observer").skip(12) {

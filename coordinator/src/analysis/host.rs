@@ -2,8 +2,11 @@
 
 use vufleet_proto::v1;
 
-/// Role of a database process in a sample.
+/// Roles of processes in a sample.
 const DATABASE: &str = "database";
+const AGENT: &str = "agent";
+/// Role of a database's host in its samples.
+const OBSERVE: &str = "observe";
 
 /// The part of a host sample that reports need.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +24,7 @@ pub struct HostPoint {
     sent: u64,
 }
 
-/// The same of a process: the database where the host has it, else the agent.
+/// The same of a process: the database on its host, the agent on one that drives.
 #[derive(Debug, Clone, PartialEq)]
 struct ProcessPoint {
     is_database: bool,
@@ -64,8 +67,9 @@ impl HostPoint {
     /// Keeps of a sample what reports need.
     pub fn of(sample: &v1::HostSample) -> HostPoint {
         let cpu = sample.cpu.unwrap_or_default();
-        let process = sample.processes.iter().find(|process| process.role == DATABASE);
-        let process = process.or_else(|| sample.processes.first());
+        // A database that is away must not be told with the figures of the agent that looks for it.
+        let of_interest = if sample.role == OBSERVE { DATABASE } else { AGENT };
+        let process = sample.processes.iter().find(|process| process.role == of_interest);
         HostPoint {
             at_ns: sample.at_ns,
             ticks_per_s: u64::from(sample.ticks_per_s).max(1),

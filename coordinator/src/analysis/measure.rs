@@ -149,7 +149,10 @@ impl Fold<'_> {
     }
 
     fn put_hosts(&self, measured: &Measured, metrics: &mut Metrics) {
-        let driving = measured.hosts.iter().filter(|host| host.key.drives);
+        // An agent that drives and observes samples its host once.
+        let drivers = self.run.facts.iter().flat_map(|facts| &facts.driving);
+        let driving = |host: &&HostReport| host.key.drives || drivers.clone().any(|it| it.name == host.key.agent);
+        let driving = measured.hosts.iter().filter(driving);
         metrics.put(Metric::DriverHostCpuPercent, driving.filter_map(|host| host.usage.cpu_percent).reduce(f64::max));
         let Some(host) = self.database_host(&measured.hosts) else { return };
         let usage = &host.usage;
