@@ -216,6 +216,21 @@ fn late_samples_are_not_missing() {
 }
 
 #[test]
+fn a_run_of_transactions_that_is_over_between_two_host_samples() {
+    let found = judge(|tape| {
+        tape.facts().measure = MeasureFacts::Transactions(1000);
+        tape.facts().ramp_up_ns = 0;
+        tape.events.retain(|(_, body)| match body {
+            Body::Interval(it) => it.end_ns <= T0 + 9 * S,
+            Body::Host(it) => it.at_ns < T0 + 9 * S,
+            _ => false,
+        });
+        tape.intervals().filter(|(_, it)| it.end_ns == T0 + 9 * S).for_each(|(_, it)| it.end_ns -= S / 4);
+    });
+    expect(found, Valid, "");
+}
+
+#[test]
 fn an_agent_that_never_spoke() {
     let found = judge(|tape| {
         tape.events.retain(|(agent, body)| agent != "load-b" && !matches!(body, Body::Counters(_)));
