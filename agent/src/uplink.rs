@@ -22,6 +22,8 @@ use crate::outbox::{Outbox, Outlet};
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// How often the lease is looked at and a lost connection dialled again.
 const ROUND: Duration = Duration::from_millis(200);
+/// A round that took this long says that this process had no CPU, not that the coordinator was silent.
+const HELD_UP: Duration = Duration::from_millis(600);
 /// Exchanges right after joining, so that the first estimate is a good one.
 const FIRST_PROBES: u32 = 8;
 /// Events that may wait inside one connection before the rest stays in the outbox.
@@ -50,6 +52,8 @@ pub struct Uplink {
     link: Option<Link>,
     lease: Duration,
     heard: Instant,
+    /// When the lease was last looked at.
+    looked: Instant,
     coordinator: u64,
     /// What was last logged about a missing coordinator, so that it is said once.
     complaint: String,
@@ -71,6 +75,7 @@ impl Uplink {
             link: None,
             lease: DEFAULT_LEASE,
             heard: Instant::now(),
+            looked: Instant::now(),
             coordinator: 0,
             complaint: String::new(),
         }
@@ -248,7 +253,9 @@ impl Uplink {
     }
 
     fn watch_lease(&mut self) {
-        if self.heard.elapsed() > self.lease && self.desk.is_busy() {
+        // Where this loop itself was held up, what the coordinator has said meanwhile is still unread: one more round for it.
+        let held_up = std::mem::replace(&mut self.looked, Instant::now()).elapsed() > HELD_UP;
+        if !held_up && self.heard.elapsed() > self.lease && self.desk.is_busy() {
             tracing::warn!(lease = ?self.lease, "the coordinator has been silent for longer than the lease: the load stops");
             self.desk.lease_lost();
         }

@@ -12,8 +12,8 @@ pub const TABLES: u32 = 10;
 pub enum Target {
     /// MariaDB on this port of 127.0.0.1.
     MariaDb(u16),
-    /// No database; vufleet only.
-    Simulated,
+    /// No database, but a service time; vufleet only.
+    Simulated(Duration),
 }
 
 /// How statements travel; vufleet only.
@@ -25,19 +25,55 @@ pub enum Protocol {
     Text,
 }
 
+/// How TPROC-C is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Calls {
+    /// A stored procedure a transaction.
+    Procedures,
+    /// Prepared statements.
+    Statements,
+}
+
+impl Calls {
+    /// The study file's word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Calls::Procedures => "procedures",
+            Calls::Statements => "statements",
+        }
+    }
+}
+
+/// What sessions send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// An OLTP script.
+    Oltp {
+        /// Its name without sysbench's prefix.
+        script: &'static str,
+        /// Tables in use.
+        tables: u32,
+        /// How statements travel; vufleet only.
+        protocol: Protocol,
+    },
+    /// TPROC-C on so many warehouses; vufleet only.
+    Tprocc {
+        /// How it is sent.
+        calls: Calls,
+        /// Warehouses that were built.
+        warehouses: u32,
+    },
+}
+
 /// One load.
 #[derive(Debug, Clone)]
 pub struct Load {
     /// Where sessions go.
     pub target: Target,
-    /// A script's name without its prefix.
-    pub script: &'static str,
+    /// What they send.
+    pub work: Work,
     /// Connections.
     pub sessions: u32,
-    /// Tables in use.
-    pub tables: u32,
-    /// How statements travel.
-    pub protocol: Protocol,
     /// Pause after each transaction; vufleet only.
     pub wait: Option<Duration>,
     /// How long it lasts, once every session is connected.
@@ -45,16 +81,15 @@ pub struct Load {
 }
 
 impl Load {
-    /// A load on all tables of a MariaDB, without pauses.
-    pub fn on(port: u16, script: &'static str, sessions: u32, length: Duration) -> Load {
-        Load {
-            target: Target::MariaDb(port),
-            script,
-            sessions,
-            tables: TABLES,
-            protocol: Protocol::Prepared,
-            wait: None,
-            length,
-        }
+    /// A load without pauses.
+    pub fn on(target: Target, work: Work, sessions: u32, length: Duration) -> Load {
+        Load { target, work, sessions, wait: None, length }
+    }
+}
+
+impl Work {
+    /// A script on all tables, as both programs send it by default.
+    pub fn script(script: &'static str) -> Work {
+        Work::Oltp { script, tables: TABLES, protocol: Protocol::Prepared }
     }
 }

@@ -1,4 +1,4 @@
-//! `vufleet-bench`: vufleet beside sysbench on one MariaDB, for docs/benchmarks.md.
+//! `vufleet-bench`: vufleet beside sysbench on one MariaDB, and its own TPROC-C, for docs/benchmarks.md.
 //!
 //! It only starts the programs as anybody would and reads the kernel's and the server's counts of what they did.
 
@@ -11,6 +11,7 @@ mod program;
 mod server;
 mod statistics;
 mod throughput;
+mod tprocc;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,12 +20,13 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 
-use crate::load::Load;
+use crate::load::{Load, Target, Work};
 use crate::machine::Machine;
 use crate::memory::{Costs, Scale};
 use crate::program::Program;
 use crate::server::Server;
 use crate::throughput::{CELLS, Cell, Pace, Pair};
+use crate::tprocc::Findings;
 
 /// Measures vufleet beside sysbench and writes the tables of docs/benchmarks.md.
 #[derive(Debug, Parser)]
@@ -62,6 +64,8 @@ enum Part {
     Throughput,
     /// Memory and connecting
     Memory,
+    /// TPROC-C: CPU per new order, of a build, and without a database
+    Tprocc,
 }
 
 impl Args {
@@ -95,6 +99,11 @@ impl Args {
         }
         Scale { few: 200, many: 1_000, simulated: 5_000, repetitions: 1, length: Duration::from_secs(2) }
     }
+
+    fn tprocc(&self) -> tprocc::Scale {
+        let (warehouses, rounds) = if self.quick { (2, 1) } else { (16, 5) };
+        tprocc::Scale { warehouses, levels: [1, 8, 16], simulated: 64, rounds, pace: self.pace() }
+    }
 }
 
 fn cell(text: &str) -> Result<Cell, String> {
@@ -121,7 +130,8 @@ async fn bench(args: &Args) -> Result<()> {
     let theirs = args.against.as_deref().map_or(Ok(Program::Sysbench), Program::of_directory)?;
     let mut server = Server::start().await?;
     let machine = Machine::look(&mut server, [&ours, &theirs]).await?;
-    program::build_tables(&ours, &Load::on(server.port(), "read_write", 1, Duration::from_secs(1)))?;
+    let read_write = Load::on(Target::MariaDb(server.port()), Work::script("read_write"), 1, Duration::from_secs(1));
+    program::build_tables(&ours, &read_write)?.finish()?;
     let mut tables = page::heading(&machine);
     if args.measures(Part::Throughput) {
         let pairs = all_pairs(args, &mut server, [&ours, &theirs]).await?;
@@ -136,6 +146,11 @@ async fn bench(args: &Args) -> Result<()> {
         let costs = Costs::measure(&ours, server.port(), args.scale()).await?;
         tables.push('\n');
         tables.push_str(&page::costs(&costs));
+    }
+    if args.measures(Part::Tprocc) {
+        let findings = Findings::measure(&ours, &mut server, args.tprocc()).await?;
+        tables.push('\n');
+        tables.push_str(&page::tprocc(&findings));
     }
     println!("{tables}");
     if args.is_complete() {
@@ -159,8 +174,8 @@ async fn all_pairs(args: &Args, server: &mut Server, programs: [&Program; 2]) ->
                 round + 1,
                 ours.driver_us,
                 theirs.driver_us,
-                ours.qps,
-                theirs.qps
+                ours.per_second,
+                theirs.per_second
             );
             pairs.push(pair);
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use tokio::time::sleep;
 
-use crate::load::{Load, Protocol, TABLES, Target};
+use crate::load::{Load, Protocol, TABLES, Target, Work};
 use crate::processes;
 use crate::program::Program;
 use crate::statistics::Quartiles;
@@ -17,7 +17,9 @@ use crate::statistics::Quartiles;
 const POLL: Duration = Duration::from_millis(50);
 /// Sessions of the run that others are compared with: one for each thread of a small machine.
 const NEXT_TO_NONE: u32 = 2;
-/// Pause of a simulated user.
+/// A transaction of a simulated user.
+const SERVICE_TIME: Duration = Duration::from_millis(2);
+/// Its pause.
 const WAIT: Duration = Duration::from_secs(10);
 /// Pause that only a handful of thousands of sessions come to the end of.
 const IDLE: Duration = Duration::from_secs(3_600);
@@ -72,10 +74,13 @@ pub struct Costs {
 impl Costs {
     /// Measures all of it.
     pub async fn measure(ours: &Program, port: u16, scale: Scale) -> Result<Costs> {
-        let busy = |sessions| Load { tables: 1, ..Load::on(port, "point_select", sessions, scale.length) };
+        let script = "point_select";
+        let work = |tables, protocol| Work::Oltp { script, tables, protocol };
+        let one_table = work(1, Protocol::Prepared);
+        let busy = |sessions| Load::on(Target::MariaDb(port), one_table, sessions, scale.length);
         let idle = |sessions| Load { wait: Some(IDLE), ..busy(sessions) };
         let simulated = |sessions| Load {
-            target: Target::Simulated,
+            target: Target::Simulated(SERVICE_TIME),
             wait: Some(WAIT),
             // Everybody has come to a transaction by then.
             length: WAIT + Duration::from_secs(2),
@@ -84,8 +89,8 @@ impl Costs {
 
         let nobody = Peak::of(ours, &idle(NEXT_TO_NONE)).await?;
         let connected = Peak::of(ours, &idle(scale.few)).await?;
-        let all_tables = Peak::of(ours, &Load { tables: TABLES, ..idle(scale.few) }).await?;
-        let unprepared = Peak::of(ours, &Load { protocol: Protocol::Text, ..idle(scale.few) }).await?;
+        let all_tables = Peak::of(ours, &Load { work: work(TABLES, Protocol::Prepared), ..idle(scale.few) }).await?;
+        let unprepared = Peak::of(ours, &Load { work: work(1, Protocol::Text), ..idle(scale.few) }).await?;
         let mut most = Vec::new();
         for _ in 0..scale.repetitions {
             most.push(Peak::of(ours, &idle(scale.many)).await?);
@@ -146,7 +151,7 @@ impl Peak {
                 peak = Peak { bytes, cpu, life: since.elapsed(), ..peak };
             }
         }
-        peak.connect_s = running.finish()?;
+        peak.connect_s = running.finish()?.map(|told| told.connect_s);
         let connected = peak.connect_s.map_or(String::new(), |seconds| format!(", connected after {seconds:.2} s"));
         eprintln!("{}: {} sessions, {} KB{connected}", program.name(), load.sessions, peak.bytes / 1024);
         Ok(peak)

@@ -9,6 +9,7 @@ use crate::machine::Machine;
 use crate::memory::Costs;
 use crate::statistics::Quartiles;
 use crate::throughput::{Cell, Comparison, Figures, Pace, Pair};
+use crate::tprocc::Findings;
 
 const BEGIN: &str = "<!-- written by `make bench` -->";
 const END: &str = "<!-- end of what `make bench` wrote -->";
@@ -19,6 +20,9 @@ const SESSION_KB: f64 = 16.0;
 const SIMULATED_KB: f64 = 4.0;
 /// Time to connect the larger level that is to be reached.
 const CONNECT_S: f64 = 5.0;
+
+/// Client CPU of a warehouse that is to be reached.
+const WAREHOUSE_S: f64 = 2.0;
 
 /// Puts the tables where those of the last time are.
 pub fn update(path: &Path, tables: &str) -> Result<()> {
@@ -60,8 +64,8 @@ pub fn throughput(pairs: &[(Cell, Vec<Pair>)], pace: Pace, theirs: &str) -> Stri
         let middle = |figure: fn(&Pair) -> Figures| {
             let of = |part: fn(&Figures) -> f64| Quartiles::of(pairs.iter().map(|pair| part(&figure(pair))));
             let us = of(|figures| figures.driver_us).map_or(0.0, |us| us.median);
-            let qps = of(|figures| figures.qps).map_or(0.0, |qps| qps.median);
-            format!("{us:.1} us, {qps:.0}/s")
+            let rate = of(|figures| figures.per_second).map_or(0.0, |rate| rate.median);
+            format!("{us:.1} us, {rate:.0}/s")
         };
         writeln!(
             out,
@@ -71,7 +75,7 @@ pub fn throughput(pairs: &[(Cell, Vec<Pair>)], pace: Pace, theirs: &str) -> Stri
             ratio(ratios.driver),
             at_most(ratios.driver.median, cell.reach, "x"),
             ratio(ratios.all),
-            ratio(ratios.qps),
+            ratio(ratios.rate),
             middle(|pair| pair.ours),
             middle(|pair| pair.theirs),
         )
@@ -93,8 +97,7 @@ pub fn costs(costs: &Costs) -> String {
     let kilobytes = |bytes: f64| format!("{:.1} KB", bytes / 1024.0);
     let reach = |bytes: f64, limit: f64| at_most(bytes / 1024.0, limit, " KB");
     let (few, many, length) = (thousands(scale.few), thousands(scale.many), scale.length.as_secs());
-    let connect =
-        format!("{:.1} s ({:.1} to {:.1})", costs.connect_s.median, costs.connect_s.low, costs.connect_s.high);
+    let connect = format!("{} s", spread(costs.connect_s, 1));
     let mut rows = Vec::new();
     let mut row = |what: String, figure: String, reach: String| rows.push((what, figure, reach));
     let none = String::new;
@@ -126,8 +129,43 @@ pub fn costs(costs: &Costs) -> String {
     out
 }
 
+/// The table of TPROC-C.
+pub fn tprocc(findings: &Findings) -> String {
+    let scale = &findings.scale;
+    let mut out = format!("| TPROC-C, {} warehouses | driving agent | NOPM |\n|---|---|---|\n", scale.warehouses);
+    for level in &findings.levels {
+        let users = if level.vus == 1 { "user" } else { "users" };
+        writeln!(
+            out,
+            "| {}, {} virtual {users} | {} us a new order | {} |",
+            level.calls.name(),
+            level.vus,
+            spread(level.driver_us, 0),
+            spread(level.nopm, 0),
+        )
+        .expect("a string takes every line");
+    }
+    for (calls, rate) in &findings.simulated {
+        let each = format!("{} transactions a second of one core", spread(*rate, 0));
+        writeln!(out, "| {}, simulated | {each} | |", calls.name()).expect("a string takes every line");
+    }
+    let build = findings.build;
+    let reach = at_most(build.cpu_s, WAREHOUSE_S, " s");
+    writeln!(
+        out,
+        "| a warehouse, built | {:.2} s of all processes ({reach}), {:.2} s wall | |",
+        build.cpu_s, build.wall_s
+    )
+    .expect("a string takes every line");
+    format!("{out}\nMedian (quartiles) of {} rounds, windows of {} s.\n", scale.rounds, scale.pace.window.as_secs())
+}
+
+fn spread(of: Quartiles, digits: usize) -> String {
+    format!("{:.digits$} ({:.digits$} to {:.digits$})", of.median, of.low, of.high)
+}
+
 fn ratio(ratio: Quartiles) -> String {
-    format!("{:.2} ({:.2} to {:.2})", ratio.median, ratio.low, ratio.high)
+    spread(ratio, 2)
 }
 
 fn at_most(found: f64, limit: f64, unit: &str) -> String {
@@ -147,6 +185,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::load::Calls;
+    use crate::tprocc::{self, Build, Level};
 
     #[test]
     fn a_rerun_replaces_the_tables_and_nothing_else() {
@@ -178,8 +218,35 @@ mod tests {
     }
 
     #[test]
+    fn a_level_says_what_its_new_order_cost() {
+        let quartiles = |median| Quartiles { low: median - 10.0, median, high: median + 10.0 };
+        let pace = Pace { warm_up: Duration::from_secs(1), window: Duration::from_secs(8) };
+        let findings = Findings {
+            scale: tprocc::Scale { warehouses: 16, levels: [1, 8, 16], simulated: 64, rounds: 5, pace },
+            build: Build { cpu_s: 2.5, wall_s: 1.25 },
+            levels: vec![Level {
+                calls: Calls::Statements,
+                vus: 8,
+                driver_us: quartiles(900.0),
+                nopm: quartiles(40.0),
+            }],
+            simulated: vec![(Calls::Procedures, quartiles(500_000.0))],
+        };
+        let text = super::tprocc(&findings);
+        let rows: Vec<_> = text.lines().skip(2).take(3).collect();
+        assert_eq!(
+            rows,
+            [
+                "| statements, 8 virtual users | 900 (890 to 910) us a new order | 40 (30 to 50) |",
+                "| procedures, simulated | 500000 (499990 to 500010) transactions a second of one core | |",
+                "| a warehouse, built | 2.50 s of all processes (at most 2 s: missed by 25 %), 1.25 s wall | |",
+            ]
+        );
+    }
+
+    #[test]
     fn a_row_holds_medians_of_its_own_pairs() {
-        let figures = |qps, driver_us| Figures { qps, driver_us, all_us: driver_us * 1.5, others: 0.25 };
+        let figures = |per_second, driver_us| Figures { per_second, driver_us, all_us: driver_us * 1.5, others: 0.25 };
         let pair = |ours, theirs| Pair { ours: figures(900.0, ours), theirs: figures(1000.0, theirs) };
         let cell = Cell { script: "read_write", sessions: 16, reach: 2.0 };
         let pace = Pace { warm_up: Duration::from_secs(1), window: Duration::from_secs(8) };

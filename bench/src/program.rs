@@ -10,6 +10,8 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
+pub use self::vufleet::Told;
+
 use crate::load::Load;
 use crate::processes;
 
@@ -79,12 +81,12 @@ impl Program {
     }
 }
 
-/// Builds the tables that all loads use.
-pub fn build_tables(program: &Program, load: &Load) -> Result<()> {
+/// Starts to build the tables of a load.
+pub fn build_tables(program: &Program, load: &Load) -> Result<Running> {
     let Program::Vufleet(directory) = program else { bail!("vufleet builds the tables") };
     let work = tempfile::Builder::new().prefix("vufleet-bench-").tempdir()?;
     let command = vufleet::build(directory, load, work.path())?;
-    Running::start(command, work)?.finish().map(drop)
+    Running::start(command, work)
 }
 
 /// A program at work; killed when dropped.
@@ -111,11 +113,11 @@ impl Running {
         Ok(self.child.try_wait()?.is_none())
     }
 
-    /// Waits for its end, which must be a good one. Returns how long it took to open the sessions, if it tells.
-    pub fn finish(mut self) -> Result<Option<f64>> {
+    /// Waits for its end, which must be a good one. Returns what it tells of itself, if it does.
+    pub fn finish(mut self) -> Result<Option<Told>> {
         let status = self.child.wait()?;
         ensure!(status.success(), "a program under test ended with {status}:\n{}", self.last_words());
-        vufleet::connect_s(self.work.path())
+        vufleet::told(self.work.path())
     }
 
     /// The end of what it said.

@@ -7,7 +7,7 @@ use vufleet_testbed::MariaDb;
 
 /// Everything fits into memory, and nothing waits for a disk: what differs is the client.
 const SETTINGS: [(&str, &str); 6] = [
-    ("innodb-buffer-pool-size", "512M"),
+    ("innodb-buffer-pool-size", "2G"),
     ("innodb-log-file-size", "256M"),
     ("innodb-flush-log-at-trx-commit", "2"),
     ("max-connections", "10500"),
@@ -50,6 +50,15 @@ impl Server {
     /// Its version.
     pub async fn version(&mut self) -> Result<String> {
         self.connection.query_first("SELECT VERSION()").await?.context("the server does not tell its version")
+    }
+
+    /// Orders that TPROC-C's clients have committed so far, and those that were loaded.
+    pub async fn orders(&mut self) -> Result<u64> {
+        let sum: Option<u64> = self
+            .connection
+            .query_first(format!("SELECT CAST(SUM(d_next_o_id) AS UNSIGNED) FROM {}.district", MariaDb::DATABASE))
+            .await?;
+        sum.context("there is no district")
     }
 
     /// Statements that clients have sent so far. Preparing one is not counted.

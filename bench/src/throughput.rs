@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use tokio::time::sleep;
 
-use crate::load::Load;
+use crate::load::{Load, Target, Work};
 use crate::processes::{self, Usage};
 use crate::program::{Program, Running};
 use crate::server::Server;
@@ -46,14 +46,30 @@ pub struct Pace {
     pub window: Duration,
 }
 
+impl Pace {
+    /// Of a load that lasts until the window is over for sure.
+    pub fn length(self) -> Duration {
+        self.warm_up + self.window + Duration::from_secs(2)
+    }
+}
+
+/// What the server counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Statements.
+    Statement,
+    /// TPROC-C's committed new orders.
+    NewOrder,
+}
+
 /// One program in one window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
-    /// Statements a second, counted by the server.
-    pub qps: f64,
-    /// Microseconds of the process that makes the load, per statement.
+    /// Units a second, counted by the server.
+    pub per_second: f64,
+    /// Microseconds of the process that makes the load, per unit.
     pub driver_us: f64,
-    /// Microseconds of all of the program's processes, per statement.
+    /// Microseconds of all of the program's processes, per unit.
     pub all_us: f64,
     /// Share of all cores that was used by neither program nor server.
     pub others: f64,
@@ -76,7 +92,7 @@ pub struct Comparison {
     /// The same of all processes.
     pub all: Quartiles,
     /// Throughput, ours over theirs.
-    pub qps: Quartiles,
+    pub rate: Quartiles,
 }
 
 impl Comparison {
@@ -88,7 +104,7 @@ impl Comparison {
         Some(Comparison {
             driver: ratios(|figures| figures.driver_us)?,
             all: ratios(|figures| figures.all_us)?,
-            qps: ratios(|figures| figures.qps)?,
+            rate: ratios(|figures| figures.per_second)?,
         })
     }
 }
@@ -101,34 +117,44 @@ pub async fn pair(
     pace: Pace,
     ours_first: bool,
 ) -> Result<Pair> {
+    let length = pace.length();
+    let load = Load::on(Target::MariaDb(server.port()), Work::script(cell.script), cell.sessions, length);
     let [ours, theirs] = programs;
+    let mut measure = async |program| figures(server, program, &load, Unit::Statement, pace).await;
     if ours_first {
-        let ours = figures(server, ours, cell, pace).await?;
-        Ok(Pair { ours, theirs: figures(server, theirs, cell, pace).await? })
+        let ours = measure(ours).await?;
+        Ok(Pair { ours, theirs: measure(theirs).await? })
     } else {
-        let theirs = figures(server, theirs, cell, pace).await?;
-        Ok(Pair { ours: figures(server, ours, cell, pace).await?, theirs })
+        let theirs = measure(theirs).await?;
+        Ok(Pair { ours: measure(ours).await?, theirs })
     }
 }
 
-async fn figures(server: &mut Server, program: &Program, cell: Cell, pace: Pace) -> Result<Figures> {
-    let length = pace.warm_up + pace.window + Duration::from_secs(2);
-    let mut running = program.start(&Load::on(server.port(), cell.script, cell.sessions, length))?;
-    let window = window(server, program, &mut running, pace).await;
-    let window = window.with_context(|| format!("{program:?} at {cell:?} said:\n{}", running.last_words()))?;
+/// Measures one program under one load.
+pub async fn figures(server: &mut Server, program: &Program, load: &Load, unit: Unit, pace: Pace) -> Result<Figures> {
+    let mut running = program.start(load)?;
+    let window = window(server, program, &mut running, unit, pace).await;
+    let window = window.with_context(|| format!("{program:?} under {load:?} said:\n{}", running.last_words()))?;
     running.finish()?;
     Ok(window)
 }
 
-async fn window(server: &mut Server, program: &Program, running: &mut Running, pace: Pace) -> Result<Figures> {
+async fn window(
+    server: &mut Server,
+    program: &Program,
+    running: &mut Running,
+    unit: Unit,
+    pace: Pace,
+) -> Result<Figures> {
     await_load(server, running).await?;
     sleep(pace.warm_up).await;
     let driver = program.driver(running)?.context("the process that makes the load is gone")?;
-    let first = Edge::read(server, running.pid()).await?;
+    let first = Edge::read(server, unit, running.pid()).await?;
     sleep(pace.window).await;
-    let last = Edge::read(server, running.pid()).await?;
+    let last = Edge::read(server, unit, running.pid()).await?;
+    let questions = server.questions().await?;
     sleep(POLL).await;
-    ensure!(server.questions().await? > last.questions + LOAD, "the load ended inside the window");
+    ensure!(server.questions().await? > questions + LOAD, "the load ended inside the window");
     last.since(&first, driver)
 }
 
@@ -151,22 +177,25 @@ async fn await_load(server: &mut Server, running: &mut Running) -> Result<()> {
 /// One side of a window.
 struct Edge {
     at: Instant,
-    questions: u64,
+    count: u64,
     usage: Usage,
     server: Duration,
     host: Duration,
 }
 
 impl Edge {
-    async fn read(server: &mut Server, root: i32) -> Result<Edge> {
+    async fn read(server: &mut Server, unit: Unit, root: i32) -> Result<Edge> {
         let (usage, host) = (processes::usage(root)?, processes::host_busy()?);
         let before = Instant::now();
-        let questions = server.questions().await?;
+        let count = match unit {
+            Unit::Statement => server.questions().await?,
+            Unit::NewOrder => server.orders().await?,
+        };
         // The server may take long to answer: the middle is the best guess at when it counted.
         let at = before + before.elapsed() / 2;
         let again = processes::usage(root)?;
         let middle = usage.iter().filter_map(|(pid, cpu)| Some((*pid, (*cpu + *again.get(pid)?) / 2))).collect();
-        Ok(Edge { at, questions, usage: middle, server: processes::cpu(server.pid()?)?, host })
+        Ok(Edge { at, count, usage: middle, server: processes::cpu(server.pid()?)?, host })
     }
 
     fn since(&self, first: &Edge, driver: i32) -> Result<Figures> {
@@ -175,12 +204,13 @@ impl Edge {
         let driving = self.usage.get(&driver).map(|cpu| used(&driver, cpu));
         let driving = driving.context("the process that makes the load ended inside the window")?;
         let seconds = (self.at - first.at).as_secs_f64();
-        let statements = (self.questions - first.questions) as f64;
+        let units = (self.count - first.count) as f64;
+        ensure!(units > 0.0, "the server counted nothing");
         let others = (self.host - first.host).saturating_sub(all + (self.server - first.server));
         Ok(Figures {
-            qps: statements / seconds,
-            driver_us: driving.as_secs_f64() * 1e6 / statements,
-            all_us: all.as_secs_f64() * 1e6 / statements,
+            per_second: units / seconds,
+            driver_us: driving.as_secs_f64() * 1e6 / units,
+            all_us: all.as_secs_f64() * 1e6 / units,
             others: others.as_secs_f64() / seconds / processes::cores() as f64,
         })
     }
@@ -192,9 +222,9 @@ mod tests {
 
     const S: Duration = Duration::from_secs(1);
 
-    fn edge(at: Instant, questions: u64, usage: &[(i32, u32)], server: u32, host: u32) -> Edge {
+    fn edge(at: Instant, count: u64, usage: &[(i32, u32)], server: u32, host: u32) -> Edge {
         let usage = usage.iter().map(|(pid, seconds)| (*pid, S * *seconds)).collect();
-        Edge { at, questions, usage, server: S * server, host: S * host }
+        Edge { at, count, usage, server: S * server, host: S * host }
     }
 
     #[test]
@@ -204,7 +234,7 @@ mod tests {
         // Process 9 is new; process 6 was there at neither edge.
         let last = edge(start + 10 * S, 1_001_000, &[(7, 3), (8, 104), (9, 1)], 58, 520);
         let figures = last.since(&first, 8).unwrap();
-        assert_eq!((figures.qps, figures.driver_us, figures.all_us), (100_000.0, 4.0, 7.0));
+        assert_eq!((figures.per_second, figures.driver_us, figures.all_us), (100_000.0, 4.0, 7.0));
         let others = 20.0 - 7.0 - 8.0;
         assert!((figures.others * processes::cores() as f64 - others / 10.0).abs() < 1e-9, "{figures:?}");
         assert!(last.since(&first, 6).is_err());
@@ -212,12 +242,12 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_pair_by_pair() {
-        let figures = |qps, driver_us| Figures { qps, driver_us, all_us: 2.0 * driver_us, others: 0.0 };
+        let figures = |per_second, driver_us| Figures { per_second, driver_us, all_us: 2.0 * driver_us, others: 0.0 };
         let slow_machine = Pair { ours: figures(50.0, 20.0), theirs: figures(100.0, 10.0) };
         let fast_machine = Pair { ours: figures(500.0, 4.0), theirs: figures(1000.0, 2.0) };
         let comparison = Comparison::of(&[slow_machine, fast_machine]).unwrap();
         assert_eq!((comparison.driver.low, comparison.driver.high), (2.0, 2.0));
-        assert_eq!((comparison.all.median, comparison.qps.median), (2.0, 0.5));
+        assert_eq!((comparison.all.median, comparison.rate.median), (2.0, 0.5));
         assert!(Comparison::of(&[]).is_none());
     }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use vufleet_testbed::MariaDb;
 
-use crate::load::{Load, Protocol, TABLE_SIZE, Target};
+use crate::load::{Load, Protocol, TABLE_SIZE, Target, Work};
 
 /// Name of the agent that makes the load.
 pub(super) const DRIVER: &str = "drive-1";
@@ -44,11 +44,24 @@ fn study(load: &Load) -> String {
             MariaDb::DATABASE,
             MariaDb::BENCH.user,
         ),
-        Target::Simulated => "kind = \"simulated\"\nservice_time = \"2ms\"".to_owned(),
+        Target::Simulated(service_time) => {
+            format!("kind = \"simulated\"\nservice_time = \"{}ms\"", service_time.as_millis())
+        }
     };
-    let protocol = match load.protocol {
-        Protocol::Prepared => "prepared",
-        Protocol::Text => "text",
+    let work = match load.work {
+        Work::Oltp { script, tables, protocol } => {
+            let protocol = match protocol {
+                Protocol::Prepared => "prepared",
+                Protocol::Text => "text",
+            };
+            format!(
+                "kind = \"oltp\"\nscript = \"{script}\"\ntables = {tables}\ntable_size = {TABLE_SIZE}\n\
+                 protocol = \"{protocol}\""
+            )
+        }
+        Work::Tprocc { calls, warehouses } => {
+            format!("kind = \"tprocc\"\ncalls = \"{}\"\nwarehouses = {warehouses}", calls.name())
+        }
     };
     let pacing = match load.wait {
         Some(wait) => format!("{{ wait = \"{}ms\" }}", wait.as_millis()),
@@ -57,25 +70,38 @@ fn study(load: &Load) -> String {
     format!(
         "name = \"bench\"\nseed = 1\n\
          [target]\n{target}\n\
-         [workload]\nkind = \"oltp\"\nscript = \"{}\"\ntables = {}\ntable_size = {TABLE_SIZE}\nprotocol = \"{protocol}\"\n\
+         [workload]\n{work}\n\
          [[profiles]]\nvus = {}\npacing = {pacing}\n\
          [schedule]\nramp_up = \"0ms\"\nmeasure = \"{}ms\"\nsettle = \"0ms\"\nrepetitions = 1\nmax_repeats = 0\n\
          connect_rate = 1000000\n",
-        load.script,
-        load.tables,
         load.sessions,
         load.length.as_millis(),
     )
 }
 
-/// How long a finished run took to open its sessions; none of what was no run.
-pub(super) fn connect_s(work: &Path) -> Result<Option<f64>> {
+/// What a finished run tells of itself.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Told {
+    /// Seconds that opening the sessions took.
+    pub connect_s: f64,
+    /// Transactions a second.
+    pub tps: f64,
+}
+
+/// Reads it; none of what was no run.
+pub(super) fn told(work: &Path) -> Result<Option<Told>> {
     let file = work.join(OUT).join("results.json");
     if !file.is_file() {
         return Ok(None);
     }
     let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let results: serde_json::Value = serde_json::from_str(&text)?;
-    let told = results["runs"][0]["connect_s"].as_f64();
-    told.map(Some).with_context(|| format!("{} does not tell how long connecting took", file.display()))
+    let run = &results["runs"][0];
+    let figure = |value: &serde_json::Value, what: &str| {
+        value.as_f64().with_context(|| format!("{} does not tell {what}", file.display()))
+    };
+    Ok(Some(Told {
+        connect_s: figure(&run["connect_s"], "how long connecting took")?,
+        tps: figure(&run["metrics"]["tps"], "how many transactions it made")?,
+    }))
 }
