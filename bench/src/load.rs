@@ -65,6 +65,17 @@ pub enum Work {
     },
 }
 
+/// When a session sends its next transaction; all but the first are vufleet's only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// At once.
+    None,
+    /// After so long.
+    Wait(Duration),
+    /// After TPROC-C's keying and thinking times.
+    KeyingThinking,
+}
+
 /// One load.
 #[derive(Debug, Clone)]
 pub struct Load {
@@ -74,8 +85,10 @@ pub struct Load {
     pub work: Work,
     /// Connections.
     pub sessions: u32,
-    /// Pause after each transaction; vufleet only.
-    pub wait: Option<Duration>,
+    /// How many of them each virtual user has.
+    pub sessions_per_vu: u32,
+    /// Between transactions.
+    pub pause: Pause,
     /// How long it lasts, once every session is connected.
     pub length: Duration,
 }
@@ -83,7 +96,7 @@ pub struct Load {
 impl Load {
     /// A load without pauses.
     pub fn on(target: Target, work: Work, sessions: u32, length: Duration) -> Load {
-        Load { target, work, sessions, wait: None, length }
+        Load { target, work, sessions, sessions_per_vu: 1, pause: Pause::None, length }
     }
 }
 

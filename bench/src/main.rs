@@ -20,7 +20,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 
-use crate::load::{Load, Target, Work};
+use crate::load::{Calls, Load, Target, Work};
 use crate::machine::Machine;
 use crate::memory::{Costs, Scale};
 use crate::program::Program;
@@ -64,7 +64,7 @@ enum Part {
     Throughput,
     /// Memory and connecting
     Memory,
-    /// TPROC-C: CPU per new order, of a build, and without a database
+    /// TPROC-C: CPU per new order, of a build, and without a database; memory
     Tprocc,
 }
 
@@ -102,7 +102,17 @@ impl Args {
 
     fn tprocc(&self) -> tprocc::Scale {
         let (warehouses, rounds) = if self.quick { (2, 1) } else { (16, 5) };
-        tprocc::Scale { warehouses, levels: [1, 8, 16], simulated: 64, rounds, pace: self.pace() }
+        let (statements, procedures, keyed_simulated) =
+            if self.quick { (100, 100, 1_000) } else { (4_000, 2_000, 10_240) };
+        tprocc::Scale {
+            warehouses,
+            levels: [1, 8, 16],
+            simulated: 64,
+            keyed: [(Calls::Statements, statements), (Calls::Procedures, procedures)],
+            keyed_simulated,
+            rounds,
+            pace: self.pace(),
+        }
     }
 }
 

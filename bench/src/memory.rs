@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use tokio::time::sleep;
 
-use crate::load::{Load, Protocol, TABLES, Target, Work};
+use crate::load::{Load, Pause, Protocol, TABLES, Target, Work};
 use crate::processes;
 use crate::program::Program;
 use crate::statistics::Quartiles;
@@ -78,10 +78,10 @@ impl Costs {
         let work = |tables, protocol| Work::Oltp { script, tables, protocol };
         let one_table = work(1, Protocol::Prepared);
         let busy = |sessions| Load::on(Target::MariaDb(port), one_table, sessions, scale.length);
-        let idle = |sessions| Load { wait: Some(IDLE), ..busy(sessions) };
+        let idle = |sessions| Load { pause: Pause::Wait(IDLE), ..busy(sessions) };
         let simulated = |sessions| Load {
             target: Target::Simulated(SERVICE_TIME),
-            wait: Some(WAIT),
+            pause: Pause::Wait(WAIT),
             // Everybody has come to a transaction by then.
             length: WAIT + Duration::from_secs(2),
             ..busy(sessions)
@@ -123,7 +123,7 @@ impl Costs {
 
 /// The process that makes the load, at its largest.
 #[derive(Debug, Clone, Copy)]
-struct Peak {
+pub(crate) struct Peak {
     sessions: u32,
     bytes: u64,
     connect_s: Option<f64>,
@@ -137,7 +137,8 @@ impl Peak {
         Peak { sessions, bytes: 0, connect_s: None, cpu: Duration::ZERO, life: Duration::ZERO }
     }
 
-    async fn of(program: &Program, load: &Load) -> Result<Peak> {
+    /// Runs a load and watches.
+    pub(crate) async fn of(program: &Program, load: &Load) -> Result<Peak> {
         let mut running = program.start(load)?;
         let mut peak = Peak::nothing(load.sessions);
         let mut driver = None;
@@ -158,7 +159,7 @@ impl Peak {
     }
 
     /// Bytes of each session that the other run did not have.
-    fn over(&self, base: &Peak) -> f64 {
+    pub(crate) fn over(&self, base: &Peak) -> f64 {
         (self.bytes as f64 - base.bytes as f64) / f64::from(self.sessions - base.sessions)
     }
 }

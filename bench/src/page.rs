@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::load::Calls;
 use crate::machine::Machine;
 use crate::memory::Costs;
 use crate::statistics::Quartiles;
@@ -21,6 +22,10 @@ const SIMULATED_KB: f64 = 4.0;
 /// Time to connect the larger level that is to be reached.
 const CONNECT_S: f64 = 5.0;
 
+/// Client memory of a TPROC-C session by procedures or without a database.
+const TERMINAL_KB: f64 = 20.0;
+/// And by statements, most of it prepared statements.
+const TERMINAL_STATEMENTS_KB: f64 = 60.0;
 /// Client CPU of a warehouse that is to be reached.
 const WAREHOUSE_S: f64 = 2.0;
 
@@ -149,6 +154,20 @@ pub fn tprocc(findings: &Findings) -> String {
         let each = format!("{} transactions a second of one core", spread(*rate, 0));
         writeln!(out, "| {}, simulated | {each} | |", calls.name()).expect("a string takes every line");
     }
+    for keyed in &findings.keyed {
+        let limit =
+            if keyed.simulated || keyed.calls == Calls::Procedures { TERMINAL_KB } else { TERMINAL_STATEMENTS_KB };
+        writeln!(
+            out,
+            "| {}{}, a session of {} keying and thinking | {:.1} KB ({}) | |",
+            keyed.calls.name(),
+            if keyed.simulated { ", simulated" } else { "" },
+            thousands(keyed.sessions),
+            keyed.bytes / 1024.0,
+            at_most(keyed.bytes / 1024.0, limit, " KB"),
+        )
+        .expect("a string takes every line");
+    }
     let build = findings.build;
     let reach = at_most(build.cpu_s, WAREHOUSE_S, " s");
     writeln!(
@@ -185,8 +204,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::load::Calls;
-    use crate::tprocc::{self, Build, Level};
+    use crate::tprocc::{self, Build, Keyed, Level};
 
     #[test]
     fn a_rerun_replaces_the_tables_and_nothing_else() {
@@ -222,7 +240,15 @@ mod tests {
         let quartiles = |median| Quartiles { low: median - 10.0, median, high: median + 10.0 };
         let pace = Pace { warm_up: Duration::from_secs(1), window: Duration::from_secs(8) };
         let findings = Findings {
-            scale: tprocc::Scale { warehouses: 16, levels: [1, 8, 16], simulated: 64, rounds: 5, pace },
+            scale: tprocc::Scale {
+                warehouses: 16,
+                levels: [1, 8, 16],
+                simulated: 64,
+                keyed: [(Calls::Statements, 1); 2],
+                keyed_simulated: 1,
+                rounds: 5,
+                pace,
+            },
             build: Build { cpu_s: 2.5, wall_s: 1.25 },
             levels: vec![Level {
                 calls: Calls::Statements,
@@ -231,14 +257,16 @@ mod tests {
                 nopm: quartiles(40.0),
             }],
             simulated: vec![(Calls::Procedures, quartiles(500_000.0))],
+            keyed: vec![Keyed { calls: Calls::Statements, simulated: true, sessions: 10_240, bytes: 22.0 * 1024.0 }],
         };
         let text = super::tprocc(&findings);
-        let rows: Vec<_> = text.lines().skip(2).take(3).collect();
+        let rows: Vec<_> = text.lines().skip(2).take(4).collect();
         assert_eq!(
             rows,
             [
                 "| statements, 8 virtual users | 900 (890 to 910) us a new order | 40 (30 to 50) |",
                 "| procedures, simulated | 500000 (499990 to 500010) transactions a second of one core | |",
+                "| statements, simulated, a session of 10,240 keying and thinking | 22.0 KB (at most 20 KB: missed by 10 %) | |",
                 "| a warehouse, built | 2.50 s of all processes (at most 2 s: missed by 25 %), 1.25 s wall | |",
             ]
         );

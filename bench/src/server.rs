@@ -11,7 +11,7 @@ const SETTINGS: [(&str, &str); 6] = [
     ("innodb-log-file-size", "256M"),
     ("innodb-flush-log-at-trx-commit", "2"),
     ("max-connections", "10500"),
-    ("max-prepared-stmt-count", "200000"),
+    ("max-prepared-stmt-count", "400000"),
     ("back-log", "4096"),
 ];
 

@@ -1,11 +1,13 @@
-//! TPROC-C: client CPU of a new order, of a warehouse that is built, and what one core does without a database.
+//! TPROC-C: client CPU of a new order and of a warehouse that is built, what one core does without a database, and
+//! memory of thousands of sessions.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tokio::time::sleep;
 
-use crate::load::{Calls, Load, Target, Work};
+use crate::load::{Calls, Load, Pause, Target, Work};
+use crate::memory::Peak;
 use crate::processes::{self, Usage};
 use crate::program::{self, Program, Running};
 use crate::server::Server;
@@ -14,6 +16,12 @@ use crate::throughput::{self, Figures, Pace, Unit};
 
 /// How often a build is looked at.
 const POLL: Duration = Duration::from_millis(50);
+/// Sessions of a virtual user with keying and thinking times.
+const SESSIONS_PER_VU: u32 = 5;
+/// Mean time from one of its transactions to the next, rounded up.
+const CYCLE: Duration = Duration::from_secs(21);
+/// A transaction without a database.
+const SERVICE_TIME: Duration = Duration::from_millis(2);
 /// A program that has no driving agent by then will have none.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -26,6 +34,10 @@ pub struct Scale {
     pub levels: [u32; 3],
     /// Users without a database and without a pause.
     pub simulated: u32,
+    /// Sessions on MariaDB with keying and thinking times, by statements and by procedures (whose sessions cost the server 1 MB each).
+    pub keyed: [(Calls, u32); 2],
+    /// The same without a database; five to a virtual user, as in the first published experiment.
+    pub keyed_simulated: u32,
     /// Runs of each load.
     pub rounds: usize,
     /// How long each takes.
@@ -54,6 +66,19 @@ pub struct Level {
     pub nopm: Quartiles,
 }
 
+/// Memory of one kind of session.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Keyed {
+    /// How it was sent.
+    pub calls: Calls,
+    /// Whether there was a database.
+    pub simulated: bool,
+    /// Sessions.
+    pub sessions: u32,
+    /// Bytes of the driving agent for each of them.
+    pub bytes: f64,
+}
+
 /// What was found.
 #[derive(Debug, Clone)]
 pub struct Findings {
@@ -65,6 +90,8 @@ pub struct Findings {
     pub levels: Vec<Level>,
     /// Transactions of the mix per second of CPU time, without a database.
     pub simulated: Vec<(Calls, Quartiles)>,
+    /// Sessions with keying and thinking times, each with all of its statements prepared.
+    pub keyed: Vec<Keyed>,
 }
 
 impl Findings {
@@ -103,7 +130,29 @@ impl Findings {
         });
         let levels = levels.collect::<Option<_>>().context(nothing)?;
         let simulated = simulated.into_iter().map(|(calls, found)| Some((calls, Quartiles::of(found)?)));
-        Ok(Findings { scale, build, levels, simulated: simulated.collect::<Option<_>>().context(nothing)? })
+        let simulated = simulated.collect::<Option<_>>().context(nothing)?;
+        let mut keyed = Vec::new();
+        for (calls, sessions) in scale.keyed {
+            keyed.push(Keyed::measure(ours, database, calls, sessions, scale).await?);
+        }
+        let nowhere = Target::Simulated(SERVICE_TIME);
+        keyed.push(Keyed::measure(ours, nowhere, Calls::Statements, scale.keyed_simulated, scale).await?);
+        Ok(Findings { scale, build, levels, simulated, keyed })
+    }
+}
+
+impl Keyed {
+    async fn measure(ours: &Program, target: Target, calls: Calls, sessions: u32, scale: Scale) -> Result<Keyed> {
+        let work = Work::Tprocc { calls, warehouses: scale.warehouses };
+        let load = |sessions| Load {
+            sessions_per_vu: SESSIONS_PER_VU,
+            pause: Pause::KeyingThinking,
+            // Two of three sessions come to a transaction in one mean cycle.
+            ..Load::on(target, work, sessions, CYCLE)
+        };
+        let base = Peak::of(ours, &load(SESSIONS_PER_VU)).await?;
+        let bytes = Peak::of(ours, &load(sessions)).await?.over(&base);
+        Ok(Keyed { calls, simulated: matches!(target, Target::Simulated(_)), sessions, bytes })
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use vufleet_testbed::MariaDb;
 
-use crate::load::{Load, Protocol, TABLE_SIZE, Target, Work};
+use crate::load::{Load, Pause, Protocol, TABLE_SIZE, Target, Work};
 
 /// Name of the agent that makes the load.
 pub(super) const DRIVER: &str = "drive-1";
@@ -63,18 +63,20 @@ fn study(load: &Load) -> String {
             format!("kind = \"tprocc\"\ncalls = \"{}\"\nwarehouses = {warehouses}", calls.name())
         }
     };
-    let pacing = match load.wait {
-        Some(wait) => format!("{{ wait = \"{}ms\" }}", wait.as_millis()),
-        None => "\"none\"".to_owned(),
+    let pacing = match load.pause {
+        Pause::None => "\"none\"".to_owned(),
+        Pause::Wait(wait) => format!("{{ wait = \"{}ms\" }}", wait.as_millis()),
+        Pause::KeyingThinking => "{ keying_thinking = { scale = 1.0 } }".to_owned(),
     };
     format!(
         "name = \"bench\"\nseed = 1\n\
          [target]\n{target}\n\
          [workload]\n{work}\n\
-         [[profiles]]\nvus = {}\npacing = {pacing}\n\
+         [[profiles]]\nvus = {}\nsessions_per_vu = {}\npacing = {pacing}\n\
          [schedule]\nramp_up = \"0ms\"\nmeasure = \"{}ms\"\nsettle = \"0ms\"\nrepetitions = 1\nmax_repeats = 0\n\
          connect_rate = 1000000\n",
-        load.sessions,
+        load.sessions / load.sessions_per_vu,
+        load.sessions_per_vu,
         load.length.as_millis(),
     )
 }
