@@ -14,7 +14,7 @@ use vufleet_proto::v1;
 use vufleet_scenarios::oltp::Oltp;
 use vufleet_scenarios::random::stream;
 use vufleet_scenarios::session::{Fault, FaultKind, Session};
-use vufleet_scenarios::study::{Pacing, Profile, Study, TargetKind, Workload as Chosen};
+use vufleet_scenarios::study::{MysqlDriver, Pacing, Profile, Study, TargetKind, Workload as Chosen};
 use vufleet_scenarios::tprocc::TprocC;
 use vufleet_scenarios::workload::{Seat, Workload};
 
@@ -22,7 +22,7 @@ use crate::arrivals::Arrivals;
 use crate::clock::CommonClock;
 use crate::outbox::Outlet;
 use crate::recorder::{Tally, fault_to_proto};
-use crate::session::{MysqlSession, SimulatedSession, SqliteSession};
+use crate::session::{MysqlAsyncSession, MysqlSession, SimulatedSession, SqliteSession};
 use crate::user::Reached;
 use crate::watchdog::{Post, Watchdog, Watched};
 
@@ -125,7 +125,10 @@ impl Crew {
         W::Shape: Clone + Send,
     {
         match plan.study.target.kind {
-            TargetKind::Mysql => Self::of::<MysqlSession, W>(plan, shape, clock, outlet),
+            TargetKind::Mysql => match plan.study.target.driver {
+                MysqlDriver::Native => Self::of::<MysqlSession, W>(plan, shape, clock, outlet),
+                MysqlDriver::MysqlAsync => Self::of::<MysqlAsyncSession, W>(plan, shape, clock, outlet),
+            },
             TargetKind::Sqlite => Self::of::<SqliteSession, W>(plan, shape, clock, outlet),
             TargetKind::Simulated => Self::of::<SimulatedSession, W>(plan, shape, clock, outlet),
         }

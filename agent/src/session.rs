@@ -6,11 +6,13 @@
 
 pub(crate) mod calendar;
 mod mysql;
+mod mysql_async;
 mod simulated;
 mod sqlite;
 pub(crate) mod text;
 
 pub use mysql::MysqlSession;
+pub use mysql_async::MysqlAsyncSession;
 pub use simulated::SimulatedSession;
 pub use sqlite::SqliteSession;
 

@@ -21,7 +21,7 @@ use crate::observe::host::{HostRole, HostSampler};
 use crate::observe::orders::{Occasions, OrdersObserver};
 use crate::observe::process::ProcessChoice;
 use crate::outbox::Outlet;
-use crate::session::{MysqlSession, SqliteSession};
+use crate::session::{MysqlAsyncSession, SqliteSession};
 
 /// What is to be sampled.
 pub struct WatchPlan {
@@ -150,8 +150,8 @@ async fn read_counters(plan: &WatchPlan, orders: watch::Receiver<Orders>) {
     }
     match plan.study.target.kind {
         TargetKind::Mysql => {
-            let server = DatabaseObserver::<MysqlSession>::new(plan.study.control_target());
-            Counters::<MysqlSession>::new(plan, Some(server)).read_on(orders).await;
+            let server = DatabaseObserver::<MysqlAsyncSession>::new(plan.study.control_target());
+            Counters::<MysqlAsyncSession>::new(plan, Some(server)).read_on(orders).await;
         }
         TargetKind::Sqlite => Counters::<SqliteSession>::new(plan, None).read_on(orders).await,
         TargetKind::Simulated => {}
@@ -161,12 +161,12 @@ async fn read_counters(plan: &WatchPlan, orders: watch::Receiver<Orders>) {
 /// What is read of a database: its server's counters, the orders it has taken, or both.
 struct Counters<'a, S> {
     plan: &'a WatchPlan,
-    server: Option<DatabaseObserver<MysqlSession>>,
+    server: Option<DatabaseObserver<MysqlAsyncSession>>,
     orders: Option<(Occasions, OrdersObserver<S>)>,
 }
 
 impl<'a, S: Session> Counters<'a, S> {
-    fn new(plan: &'a WatchPlan, server: Option<DatabaseObserver<MysqlSession>>) -> Self {
+    fn new(plan: &'a WatchPlan, server: Option<DatabaseObserver<MysqlAsyncSession>>) -> Self {
         let occasions = Occasions::of(&plan.study, plan.interval);
         let orders = occasions.map(|occasions| (occasions, OrdersObserver::new(Arc::clone(&plan.study))));
         Counters { plan, server, orders }

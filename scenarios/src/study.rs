@@ -167,10 +167,22 @@ pub struct Target {
     pub client_cert: Option<PathBuf>,
     /// Client key, PEM.
     pub client_key: Option<PathBuf>,
+    /// What virtual users speak MySQL's protocol with.
+    pub driver: MysqlDriver,
     /// How long one transaction may take, retries apart.
     pub deadline: Duration,
     /// What `simulated` does instead of a database.
     pub simulated: Simulated,
+}
+
+/// What virtual users speak MySQL's protocol with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MysqlDriver {
+    /// vufleet's own: the least CPU and memory.
+    #[default]
+    Native,
+    /// The client library mysql_async, to compare with.
+    MysqlAsync,
 }
 
 /// Kinds of target.

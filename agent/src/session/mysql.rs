@@ -1,124 +1,115 @@
-//! MySQL, MariaDB and compatibles, by way of mysql_async.
+//! MySQL, MariaDB and compatibles: the protocol itself, as light as the wire allows.
 //!
-//! The client's own cleverness is switched off: no move from TCP to the unix socket, no statement cache, no settings
-//! read at each connect. A session sends what its caller asks for and nothing else, so that the server's counters can
-//! be compared with ours. (Once a process and server, the first session asks for the version.)
+//! A session sends what its caller asks for and nothing else, so that the server's counters can be compared with ours.
+//! Between two commands it is a socket and the ids of its prepared statements: buffers belong to the thread. Parameters
+//! are encoded where they are sent from; rows are lent to their reader where they lie, and a value that nobody asks for
+//! is never decoded.
 //!
-//! Affected rows are changed rows, as sysbench counts them, not found rows. A decimal parameter of a prepared statement
-//! travels as text, since the client has no other form for it: exact when stored, but compared as a double by the
-//! server; the text protocol writes it as a number. Per call the client wants its parameters as a vector of owned
-//! values, which is the one allocation here that cannot be avoided.
+//! Affected rows are changed rows, as sysbench counts them, not found rows. Handshake, proofs of passwords and constants are mysql_common's.
 
-mod connect;
+mod answer;
+mod bulk;
+mod channel;
+mod codec;
 mod fault;
+mod login;
+mod params;
 mod refusal;
 mod row;
+mod stream;
+mod tls;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 use std::time::Duration;
 
-use mysql_async::prelude::{Protocol as WireProtocol, Queryable};
-use mysql_async::{Conn, Params, QueryResult};
-use vufleet_scenarios::session::{Access, Dialect, Fault, Interrupt, Row, Rows, Session, Source, Stmt, Value};
+use vufleet_scenarios::session::{Access, Dialect, Fault, Interrupt, Rows, Session, Source, Stmt, Value};
 use vufleet_scenarios::sql::{Protocol, Statement};
 use vufleet_scenarios::study::Target;
 
-use self::connect::Opened;
-use self::fault::fault;
-use self::row::MysqlRow;
+use self::answer::{Dialogue, Preparation, Results};
+use self::channel::Channel;
+use self::fault::lost;
+use self::login::Opened;
+use self::params::write_execute;
+use self::row::Encoding;
 use super::text;
 
-/// Size of one multi-row INSERT while loading, where the server accepts it.
-const BULK_BYTES: usize = 1 << 20;
+pub(super) use self::answer::ServerError;
+pub(super) use self::bulk::bulk;
+pub(super) use self::fault::of_server;
+pub(super) use self::refusal::{LoginError, refused, silent};
+pub(super) use self::row::{Kind, characters};
+
+/// Commands: <https://mariadb.com/kb/en/2-text-protocol/>.
+const QUIT: u8 = 0x01;
+const QUERY: u8 = 0x03;
+const PING: u8 = 0x0e;
+const PREPARE: u8 = 0x16;
 /// How long a goodbye may take.
 const GOODBYE: Duration = Duration::from_secs(1);
 
 /// One connection to a MySQL or MariaDB server.
 pub struct MysqlSession {
-    conn: Conn,
+    channel: Channel,
+    dialogue: Dialogue,
     statements: Rc<[Statement]>,
-    prepared: Box<[Option<mysql_async::Statement>]>,
+    prepared: Box<[Option<Prepared>]>,
+    id: u32,
     version: Arc<str>,
     route: &'static str,
-    text: String,
+}
+
+/// A statement that the server knows.
+struct Prepared {
+    id: u32,
+    params: u16,
+    columns: Vec<Kind>,
 }
 
 impl MysqlSession {
-    async fn command(&mut self, sql: &str) -> Result<(), Fault> {
-        let result = self.conn.query_iter(sql).await.map_err(fault)?;
-        read(result, &mut ()).await.map(drop)
-    }
-
     async fn execute_prepared(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
         let index = usize::from(stmt.0);
         if self.prepared[index].is_none() {
             self.prepare(stmt).await?;
         }
-        let Some(prepared) = &self.prepared[index] else {
+        let Some(prepared) = &mut self.prepared[index] else {
             unreachable!("a prepared statement that did not fail to prepare is there");
         };
-        // The client would close the connection over a wrong number of parameters.
-        if usize::from(prepared.num_params()) != params.len() {
+        if usize::from(prepared.params) != params.len() {
             return Err(text::mismatch(&self.statements[index].sql, params.len()));
         }
-        let result = self.conn.exec_iter(prepared, owned(params)?).await.map_err(fault)?;
-        read(result, rows).await
+        params::check(params)?;
+        let mut results = Results::new(self.dialogue, Encoding::Binary, &mut prepared.columns, rows);
+        let write = |out: &mut Vec<u8>| write_execute(prepared.id, params, out);
+        self.channel.exchange(write, &mut results).await.map_err(|error| lost(&error))?;
+        let (outcome, sets) = (results.outcome(), results.sets);
+        if sets > 1 {
+            // They are those of the last result, and the next call begins with the first.
+            prepared.columns.clear();
+        }
+        outcome
     }
 
     async fn execute_text(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
-        self.text.clear();
-        text::write(Dialect::Mysql, &self.statements[usize::from(stmt.0)].sql, params, &mut self.text)?;
-        let result = self.conn.query_iter(self.text.as_str()).await.map_err(fault)?;
-        read(result, rows).await
+        let mut written = String::new();
+        text::write(Dialect::Mysql, &self.statements[usize::from(stmt.0)].sql, params, &mut written)?;
+        self.send_query(&written, rows).await
     }
 
-    /// How much of an INSERT the server takes in one packet, with room for the row that exceeds it.
-    async fn bulk_bytes(&mut self) -> Result<usize, Fault> {
-        let mut packet = Single(None);
-        self.query("SELECT @@max_allowed_packet", &mut packet).await?;
-        let packet = packet.0.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(BULK_BYTES);
-        Ok(BULK_BYTES.min(packet / 2))
+    async fn send_query(&mut self, sql: &str, rows: &mut impl Rows) -> Result<u64, Fault> {
+        self.command(QUERY, sql, rows).await
     }
-}
 
-/// Reads every result set to its end. Returns the affected rows of all statements behind it.
-async fn read<P: WireProtocol>(mut result: QueryResult<'_, 'static, P>, rows: &mut impl Rows) -> Result<u64, Fault> {
-    let mut affected = 0;
-    let mut sets = 0;
-    while let Some(columns) = result.columns() {
-        if columns.is_empty() {
-            affected += result.affected_rows();
-        } else {
-            rows.set(sets);
-            sets += 1;
-        }
-        drop(columns);
-        while let Some(row) = result.next().await.map_err(fault)? {
-            rows.row(&MysqlRow(&row));
-        }
-    }
-    // An error in a later result set looks like the end until somebody asks.
-    result.drop_result().await.map_err(fault)?;
-    Ok(affected)
-}
-
-fn owned(params: &[Value<'_>]) -> Result<Params, Fault> {
-    if params.is_empty() {
-        return Ok(Params::Empty);
-    }
-    params.iter().map(row::owned).collect::<Result<Vec<_>, Fault>>().map(Params::Positional)
-}
-
-/// The first value of the first row, as an integer.
-struct Single(Option<i64>);
-
-impl Rows for Single {
-    fn row(&mut self, row: &impl Row) {
-        if let (None, Value::Int(value)) = (self.0, row.get(0)) {
-            self.0 = Some(value);
-        }
+    async fn command(&mut self, command: u8, sql: &str, rows: &mut impl Rows) -> Result<u64, Fault> {
+        let mut columns = Vec::new();
+        let mut results = Results::new(self.dialogue, Encoding::Text, &mut columns, rows);
+        let write = |out: &mut Vec<u8>| {
+            out.push(command);
+            out.extend_from_slice(sql.as_bytes());
+        };
+        self.channel.exchange(write, &mut results).await.map_err(|error| lost(&error))?;
+        results.outcome()
     }
 }
 
@@ -127,17 +118,28 @@ impl Session for MysqlSession {
 
     async fn connect(target: &Target, statements: Rc<[Statement]>) -> Result<Self, Fault> {
         // Boxed: it is the largest future of a session's life and done with in a moment.
-        let Opened { conn, version, route } = Box::pin(connect::open(target)).await?;
+        let Opened { channel, dialogue, id, version, route } = Box::pin(login::open(target)).await?;
         let prepared = statements.iter().map(|_| None).collect();
-        Ok(MysqlSession { conn, statements, prepared, version, route, text: String::new() })
+        Ok(MysqlSession { channel, dialogue, statements, prepared, id, version, route })
     }
 
     async fn prepare(&mut self, stmt: Stmt) -> Result<(), Fault> {
         let index = usize::from(stmt.0);
         let statement = &self.statements[index];
-        if statement.protocol == Protocol::Prepared && self.prepared[index].is_none() {
-            self.prepared[index] = Some(self.conn.prep(statement.sql.as_str()).await.map_err(fault)?);
+        if statement.protocol != Protocol::Prepared || self.prepared[index].is_some() {
+            return Ok(());
         }
+        let mut preparation = Preparation::new(self.dialogue);
+        let write = |out: &mut Vec<u8>| {
+            out.push(PREPARE);
+            out.extend_from_slice(statement.sql.as_bytes());
+        };
+        self.channel.exchange(write, &mut preparation).await.map_err(|error| lost(&error))?;
+        let Preparation { id, params, columns, error, .. } = preparation;
+        if let Some(error) = error {
+            return Err(of_server(error));
+        }
+        self.prepared[index] = Some(Prepared { id, params, columns });
         Ok(())
     }
 
@@ -149,63 +151,38 @@ impl Session for MysqlSession {
     }
 
     async fn query(&mut self, sql: &str, rows: &mut impl Rows) -> Result<(), Fault> {
-        let result = self.conn.query_iter(sql).await.map_err(fault)?;
-        read(result, rows).await.map(drop)
+        self.send_query(sql, rows).await.map(drop)
     }
 
     /// Plain BEGIN whatever the access, so that the statements on the wire are those of other load generators.
     async fn begin(&mut self, _access: Access) -> Result<(), Fault> {
-        self.command("BEGIN").await
+        self.batch("BEGIN").await
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {
-        self.command("COMMIT").await
+        self.batch("COMMIT").await
     }
 
     async fn rollback(&mut self) -> Result<(), Fault> {
-        self.command("ROLLBACK").await
+        self.batch("ROLLBACK").await
     }
 
     async fn ping(&mut self) -> Result<(), Fault> {
-        self.conn.ping().await.map_err(fault)
+        self.command(PING, "", &mut ()).await.map(drop)
     }
 
     async fn bulk(&mut self, table: &str, columns: &[&str], rows: &mut dyn Source) -> Result<u64, Fault> {
-        let limit = self.bulk_bytes().await?;
-        let head = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
-        let mut insert = head.clone();
-        let mut loaded = 0;
-        loop {
-            let mut outcome = Ok(());
-            let more = rows.next(&mut |row| {
-                if insert.len() > head.len() {
-                    insert.push_str(", ");
-                }
-                outcome = if row.len() == columns.len() {
-                    text::write_row(Dialect::Mysql, row, &mut insert)
-                } else {
-                    Err(text::mismatch(&head, row.len()))
-                };
-            });
-            outcome?;
-            loaded += u64::from(more);
-            if insert.len() >= limit || (!more && insert.len() > head.len()) {
-                self.command(&insert).await?;
-                insert.truncate(head.len());
-            }
-            if !more {
-                return Ok(loaded);
-            }
-        }
+        bulk(self, table, columns, rows).await
     }
 
     /// A KILL QUERY that arrives between two statements ends the next one: whoever sends it late must expect that.
+    /// A KILL QUERY that arrives between two statements ends the next one: whoever sends it late must expect that.
     fn interrupt(&self) -> Interrupt {
-        Interrupt::Statement(format!("KILL QUERY {}", self.conn.id()).into())
+        Interrupt::Statement(format!("KILL QUERY {}", self.id).into())
     }
 
     fn id(&self) -> Option<u64> {
-        Some(self.conn.id().into())
+        Some(self.id.into())
     }
 
     fn version(&self) -> String {
@@ -216,43 +193,23 @@ impl Session for MysqlSession {
         self.route.to_owned()
     }
 
-    fn discard(mut self) {
-        if self.conn.is_disconnected() {
-            return;
-        }
-        // Dropped as it is, the client would say goodbye in a task of its own and wait for what is still under way. A
-        // command that was begun and not finished makes it close the socket at once instead.
-        let mut ping = self.conn.ping();
-        let mut context = Context::from_waker(Waker::noop());
-        if ping.as_mut().poll(&mut context).is_ready() {
-            tracing::debug!("a discarded connection had been answered already");
-        }
-    }
+    /// Dropping it closes the socket.
+    fn discard(self) {}
 
-    async fn close(self) {
+    async fn close(mut self) {
         // Whether the server heard it does not matter to anybody: the socket is closed either way.
-        tokio::time::timeout(GOODBYE, self.conn.disconnect()).await.ok();
+        self.channel.restart();
+        tokio::time::timeout(GOODBYE, self.channel.send(|out| out.push(QUIT))).await.ok();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use vufleet_scenarios::session::FaultKind;
-
     use super::*;
 
     #[test]
-    fn a_session_without_its_buffers_is_small() {
+    fn a_session_is_small() {
         let size = size_of::<MysqlSession>();
-        assert!(size <= 128, "{size} bytes");
-    }
-
-    #[test]
-    fn params_become_the_clients_own() {
-        assert_eq!(owned(&[]).unwrap(), Params::Empty);
-        assert!(
-            matches!(owned(&[Value::Int(1), Value::Null]).unwrap(), Params::Positional(values) if values.len() == 2)
-        );
-        assert_eq!(owned(&[Value::Float(f64::NAN)]).unwrap_err().kind, FaultKind::Statement);
+        assert!(size <= 192, "{size} bytes");
     }
 }

@@ -1,5 +1,6 @@
 //! The databases under the suite, and how a test talks to them.
 
+use std::any::type_name;
 use std::future::Future;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -8,9 +9,10 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use tempfile::TempDir;
+use vufleet_agent::session::MysqlAsyncSession;
 use vufleet_scenarios::session::{Dialect, Fault, Row, Rows, Session, Value};
 use vufleet_scenarios::sql::{Protocol, Statement};
-use vufleet_scenarios::study::{ServiceDistribution, Simulated, Target, TargetKind, Tls};
+use vufleet_scenarios::study::{MysqlDriver, ServiceDistribution, Simulated, Target, TargetKind, Tls};
 use vufleet_testbed::{Login, MariaDb};
 
 /// A database to test on, alive as long as this is.
@@ -31,21 +33,27 @@ impl Engine {
     pub fn mysql_tcp() -> Engine {
         // The server has no TLS: `preferred` has to find out.
         let server = MariaDb::shared().expect("a MariaDB to test on");
-        Engine::mysql("tcp", Target { tls: Tls::Preferred, ..tcp(&server) }, server)
+        Engine::on_mysql("tcp", Target { tls: Tls::Preferred, ..tcp(&server) }, server)
+    }
+
+    /// The same with tables of its own for each driver.
+    pub fn mysql<S: Session>() -> Engine {
+        let library = type_name::<S>() == type_name::<MysqlAsyncSession>();
+        Engine { prefix: if library { "lib" } else { "tcp" }, ..Engine::mysql_tcp() }
     }
 
     pub fn mysql_socket() -> Engine {
         let server = MariaDb::shared().expect("a MariaDB to test on");
         let target = Target { host: None, socket: Some(server.socket()), ..tcp(&server) };
-        Engine::mysql("sock", target, server)
+        Engine::on_mysql("sock", target, server)
     }
 
     pub fn mysql_tls() -> Engine {
         let server = MariaDb::shared_tls().expect("a MariaDB to test on");
-        Engine::mysql("tls", Target { tls: Tls::Required, ..tcp(&server) }, server)
+        Engine::on_mysql("tls", Target { tls: Tls::Required, ..tcp(&server) }, server)
     }
 
-    fn mysql(prefix: &'static str, target: Target, server: Arc<MariaDb>) -> Engine {
+    fn on_mysql(prefix: &'static str, target: Target, server: Arc<MariaDb>) -> Engine {
         let endless = "SELECT SLEEP(600)";
         Engine { target, stores: true, endless, table: String::new(), prefix, _server: Some(server), _directory: None }
     }
@@ -94,6 +102,11 @@ pub async fn open<S: Session>(target: &Target, protocol: Protocol, statements: &
     let statements: Rc<[Statement]> =
         statements.iter().map(|sql| Statement::parse(sql, S::DIALECT, protocol)).collect();
     S::connect(target, statements).await
+}
+
+/// How a session says that it reached its server, without the name of a client library.
+pub fn route<S: Session>(session: &S) -> String {
+    session.describe().replace(", mysql_async", "")
 }
 
 /// Runs a test the way sessions run: one thread, tasks that stay on it.
@@ -145,6 +158,7 @@ pub fn nowhere() -> Target {
         server_name: None,
         client_cert: None,
         client_key: None,
+        driver: MysqlDriver::default(),
         deadline: Duration::from_secs(30),
         simulated: Simulated {
             service_time: Duration::ZERO,

@@ -2,24 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-use vufleet_agent::session::MysqlSession;
 use vufleet_scenarios::session::{Access, FaultKind, Session, Stmt, Value};
 use vufleet_scenarios::sql::Protocol;
 use vufleet_testbed::MariaDb;
 
 use crate::engine::{Engine, Kept, Seen, number, open, run, tcp, values};
 
-async fn status(session: &mut MysqlSession, name: &str) -> i64 {
+async fn status<S: Session>(session: &mut S, name: &str) -> i64 {
     let sql = format!("SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = '{name}'");
     number(session, &sql).await
 }
 
 /// Two rows, and statements to lock them with.
-async fn pair(engine: &Engine) -> (MysqlSession, MysqlSession) {
+async fn pair<S: Session>(engine: &Engine) -> (S, S) {
     let table = &engine.table;
     let update = format!("UPDATE {table} SET n = n + 1 WHERE id = :id");
-    let mut first: MysqlSession = engine.open(Protocol::Prepared, &[&update]).await;
-    let mut second: MysqlSession = engine.open(Protocol::Prepared, &[&update]).await;
+    let mut first: S = engine.open(Protocol::Prepared, &[&update]).await;
+    let mut second: S = engine.open(Protocol::Prepared, &[&update]).await;
     first.batch(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, n INT) ENGINE=InnoDB")).await.unwrap();
     first.batch(&format!("INSERT INTO {table} VALUES (1, 0), (2, 0)")).await.unwrap();
     for session in [&mut first, &mut second] {
@@ -29,13 +28,13 @@ async fn pair(engine: &Engine) -> (MysqlSession, MysqlSession) {
     (first, second)
 }
 
-#[test]
-fn an_error_of_a_procedure_behind_its_rows_is_not_missed() {
-    let engine = Engine::mysql_tcp();
+pub fn an_error_of_a_procedure_behind_its_rows_is_not_missed<S: Session>() {
+    let engine = Engine::mysql::<S>().named("call");
     run(async {
-        for (name, protocol) in [("p_prepared", Protocol::Prepared), ("p_text", Protocol::Text)] {
+        for (name, protocol) in [("prepared", Protocol::Prepared), ("text", Protocol::Text)] {
+            let name = format!("{}_{name}", engine.table);
             let call = format!("CALL {name}(:fail)");
-            let mut session: MysqlSession = engine.open(protocol, &[&call]).await;
+            let mut session: S = engine.open(protocol, &[&call]).await;
             let body = "SELECT 1 UNION ALL SELECT 2; \
                         IF fail THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'on purpose'; END IF; \
                         SELECT 3, 'c'";
@@ -55,11 +54,10 @@ fn an_error_of_a_procedure_behind_its_rows_is_not_missed() {
     });
 }
 
-#[test]
-fn a_deadlock_has_a_victim_and_a_winner() {
-    let engine = Engine::mysql_tcp().named("deadlock");
+pub fn a_deadlock_has_a_victim_and_a_winner<S: Session>() {
+    let engine = Engine::mysql::<S>().named("deadlock");
     run(async {
-        let (mut first, mut second) = pair(&engine).await;
+        let (mut first, mut second) = pair::<S>(&engine).await;
         for session in [&mut first, &mut second] {
             session.batch("SET innodb_lock_wait_timeout = 50").await.unwrap();
             session.begin(Access::Write).await.unwrap();
@@ -96,11 +94,10 @@ fn a_deadlock_has_a_victim_and_a_winner() {
     });
 }
 
-#[test]
-fn nothing_is_left_of_a_transaction_that_waited_too_long() {
-    let engine = Engine::mysql_tcp().named("lock_timeout");
+pub fn nothing_is_left_of_a_transaction_that_waited_too_long<S: Session>() {
+    let engine = Engine::mysql::<S>().named("lock_timeout");
     run(async {
-        let (mut holder, mut waiter) = pair(&engine).await;
+        let (mut holder, mut waiter) = pair::<S>(&engine).await;
         holder.begin(Access::Write).await.unwrap();
         holder.execute(Stmt(0), &[Value::Int(2)], &mut ()).await.unwrap();
         waiter.begin(Access::Write).await.unwrap();
@@ -116,12 +113,11 @@ fn nothing_is_left_of_a_transaction_that_waited_too_long() {
     });
 }
 
-#[test]
-fn a_killed_connection_is_lost_idle_or_busy() {
-    let engine = Engine::mysql_tcp();
+pub fn a_killed_connection_is_lost_idle_or_busy<S: Session>() {
+    let engine = Engine::mysql::<S>();
     run(async {
-        let mut killer: MysqlSession = engine.open(Protocol::Text, &[]).await;
-        let mut idle: MysqlSession = engine.open(Protocol::Prepared, &["SELECT 1"]).await;
+        let mut killer: S = engine.open(Protocol::Text, &[]).await;
+        let mut idle: S = engine.open(Protocol::Prepared, &["SELECT 1"]).await;
         idle.execute(Stmt(0), &[], &mut ()).await.unwrap();
         killer.batch(&format!("KILL {}", idle.id().unwrap())).await.unwrap();
         let fault = idle.execute(Stmt(0), &[], &mut ()).await.unwrap_err();
@@ -129,7 +125,7 @@ fn a_killed_connection_is_lost_idle_or_busy() {
         assert!(idle.ping().await.is_err(), "a lost session stays lost");
         idle.discard();
 
-        let mut busy: MysqlSession = engine.open(Protocol::Prepared, &["SELECT SLEEP(600)"]).await;
+        let mut busy: S = engine.open(Protocol::Prepared, &["SELECT SLEEP(600)"]).await;
         let id = busy.id().unwrap();
         let (result, ()) = tokio::join!(async { busy.execute(Stmt(0), &[], &mut ()).await }, async {
             let running = format!(
@@ -145,29 +141,27 @@ fn a_killed_connection_is_lost_idle_or_busy() {
     });
 }
 
-#[test]
-fn a_server_killed_and_restarted_takes_sessions_back() {
+pub fn a_server_killed_and_restarted_takes_sessions_back<S: Session>() {
     let mut server = MariaDb::start().unwrap();
     run(async {
         let target = tcp(&server);
-        let mut session: MysqlSession = open(&target, Protocol::Prepared, &["SELECT 1"]).await.unwrap();
+        let mut session: S = open(&target, Protocol::Prepared, &["SELECT 1"]).await.unwrap();
         session.execute(Stmt(0), &[], &mut ()).await.unwrap();
         server.kill9().unwrap();
         assert_eq!(session.commit().await.unwrap_err().kind, FaultKind::ConnectionLost);
         session.discard();
-        let fault = open::<MysqlSession>(&target, Protocol::Prepared, &[]).await.err().unwrap();
+        let fault = open::<S>(&target, Protocol::Prepared, &[]).await.err().unwrap();
         assert_eq!(fault.kind, FaultKind::Refused, "{fault}");
         server.restart().unwrap();
-        let mut session: MysqlSession = open(&target, Protocol::Prepared, &["SELECT 1"]).await.unwrap();
+        let mut session: S = open(&target, Protocol::Prepared, &["SELECT 1"]).await.unwrap();
         session.execute(Stmt(0), &[], &mut ()).await.unwrap();
     });
 }
 
-#[test]
-fn statements_over_the_time_limit_are_deadlines() {
-    let engine = Engine::mysql_tcp();
+pub fn statements_over_the_time_limit_are_deadlines<S: Session>() {
+    let engine = Engine::mysql::<S>();
     run(async {
-        let mut session: MysqlSession = engine.open(Protocol::Text, &["SELECT SLEEP(600)"]).await;
+        let mut session: S = engine.open(Protocol::Text, &["SELECT SLEEP(600)"]).await;
         session.batch("SET max_statement_time = 0.1").await.unwrap();
         let fault = session.execute(Stmt(0), &[], &mut ()).await.unwrap_err();
         assert_eq!((fault.kind, fault.code), (FaultKind::Deadline, Some(1969)));
@@ -175,14 +169,13 @@ fn statements_over_the_time_limit_are_deadlines() {
     });
 }
 
-#[test]
-fn a_session_sends_nothing_of_its_own() {
-    let engine = Engine::mysql_tcp();
+pub fn a_session_sends_nothing_of_its_own<S: Session>() {
+    let engine = Engine::mysql::<S>();
     run(async {
         // The first session of a process and server asks for the version.
-        let first: MysqlSession = engine.open(Protocol::Prepared, &[]).await;
+        let first: S = engine.open(Protocol::Prepared, &[]).await;
         assert!(first.version().contains("MariaDB"), "{}", first.version());
-        let mut session: MysqlSession = engine.open(Protocol::Prepared, &["SELECT 1", "SELECT 2", "SELECT 3"]).await;
+        let mut session: S = engine.open(Protocol::Prepared, &["SELECT 1", "SELECT 2", "SELECT 3"]).await;
         assert_eq!(session.version(), first.version());
         assert_eq!(status(&mut session, "QUESTIONS").await, 1, "the question itself");
         assert_eq!(status(&mut session, "COM_STMT_PREPARE").await, 0, "statements are prepared when they are needed");
@@ -200,12 +193,10 @@ fn a_session_sends_nothing_of_its_own() {
     });
 }
 
-#[test]
-fn the_limit_of_prepared_statements_does_not_end_the_connection() {
+pub fn the_limit_of_prepared_statements_does_not_end_the_connection<S: Session>() {
     let server = MariaDb::builder().option("max_prepared_stmt_count", "1").start().unwrap();
     run(async {
-        let mut session: MysqlSession =
-            open(&tcp(&server), Protocol::Prepared, &["SELECT 1", "SELECT 2"]).await.unwrap();
+        let mut session: S = open(&tcp(&server), Protocol::Prepared, &["SELECT 1", "SELECT 2"]).await.unwrap();
         session.prepare(Stmt(0)).await.unwrap();
         for fault in
             [session.prepare(Stmt(1)).await.unwrap_err(), session.execute(Stmt(1), &[], &mut ()).await.unwrap_err()]
@@ -217,13 +208,12 @@ fn the_limit_of_prepared_statements_does_not_end_the_connection() {
     });
 }
 
-#[test]
-fn the_largest_packet_limits_bulk_batches() {
+pub fn the_largest_packet_limits_bulk_batches<S: Session>() {
     let server = MariaDb::builder().option("max_allowed_packet", "65536").start().unwrap();
     run(async {
-        let mut small = Engine::mysql_tcp().named("small_packets");
+        let mut small = Engine::mysql::<S>().named("small_packets");
         small.target = tcp(&server);
-        crate::bulk::bulk_loads_every_row_as_it_is::<MysqlSession>(&small).await;
+        crate::bulk::bulk_loads_every_row_as_it_is::<S>(&small).await;
     });
 }
 
@@ -240,12 +230,11 @@ fn gone(server: &MariaDb, id: u64) -> bool {
     true
 }
 
-#[test]
-fn discard_closes_the_socket_without_the_runtimes_help() {
+pub fn discard_closes_the_socket_without_the_runtimes_help<S: Session>() {
     let server = MariaDb::shared().unwrap();
     run(async {
         for protocol in [Protocol::Prepared, Protocol::Text] {
-            let mut idle: MysqlSession = open(&tcp(&server), protocol, &["SELECT 1"]).await.unwrap();
+            let mut idle: S = open(&tcp(&server), protocol, &["SELECT 1"]).await.unwrap();
             idle.begin(Access::Write).await.unwrap();
             idle.execute(Stmt(0), &[], &mut ()).await.unwrap();
             let id = idle.id().unwrap();
@@ -253,23 +242,22 @@ fn discard_closes_the_socket_without_the_runtimes_help() {
             assert!(gone(&server, id));
 
             // Half-way through a command, as after a deadline.
-            let mut busy: MysqlSession = open(&tcp(&server), protocol, &["SELECT 1, SLEEP(0.3)"]).await.unwrap();
+            let mut busy: S = open(&tcp(&server), protocol, &["SELECT 1, SLEEP(0.3)"]).await.unwrap();
             let query = async { busy.execute(Stmt(0), &[], &mut ()).await };
             assert!(tokio::time::timeout(Duration::from_millis(50), query).await.is_err());
             let id = busy.id().unwrap();
             busy.discard();
             assert!(gone(&server, id));
         }
-        let session: MysqlSession = open(&tcp(&server), Protocol::Text, &[]).await.unwrap();
+        let session: S = open(&tcp(&server), Protocol::Text, &[]).await.unwrap();
         let id = session.id().unwrap();
         session.close().await;
         assert!(gone(&server, id));
     });
 }
 
-#[test]
-fn unsigned_and_odd_types_read_the_same_in_both_protocols() {
-    let engine = Engine::mysql_tcp();
+pub fn unsigned_and_odd_types_read_the_same_in_both_protocols<S: Session>() {
+    let engine = Engine::mysql::<S>();
     let sql = "SELECT CAST(18446744073709551615 AS UNSIGNED), CAST(7 AS UNSIGNED), TIME'-26:00:00.5', DATE'2000-02-29', \
                CAST(1.50 AS DECIMAL(5,2)), CAST('x' AS BINARY), 'x', NULL, YEAR(DATE'2000-01-01'), 2.5e0";
     let expected = [
@@ -286,12 +274,12 @@ fn unsigned_and_odd_types_read_the_same_in_both_protocols() {
     ];
     run(async {
         for protocol in [Protocol::Prepared, Protocol::Text] {
-            let mut session: MysqlSession = engine.open(protocol, &[sql]).await;
+            let mut session: S = engine.open(protocol, &[sql]).await;
             let mut seen = Seen::default();
             session.execute(Stmt(0), &[], &mut seen).await.unwrap();
             assert_eq!(seen.values(), expected, "{protocol:?}");
         }
-        let mut session: MysqlSession = engine.open(Protocol::Text, &[]).await;
+        let mut session: S = engine.open(Protocol::Text, &[]).await;
         assert_eq!(values(&mut session, sql).await, expected);
     });
 }

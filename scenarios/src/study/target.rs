@@ -10,7 +10,7 @@ use crate::session::FaultKind;
 use super::mistakes::Objection;
 use super::section::Section;
 use super::value::{choice, count, identifier, number, text, time, title};
-use super::{Control, PasswordSource, ServiceDistribution, Simulated, Target, TargetKind, Tls};
+use super::{Control, MysqlDriver, PasswordSource, ServiceDistribution, Simulated, Target, TargetKind, Tls};
 
 const KINDS: [(&str, TargetKind); 3] =
     [("mysql", TargetKind::Mysql), ("sqlite", TargetKind::Sqlite), ("simulated", TargetKind::Simulated)];
@@ -39,6 +39,8 @@ const NETWORK_KEYS: [&str; 12] = [
     "driver",
 ];
 const MSSQL_KEYS: [&str; 4] = ["instance", "trust_server_certificate", "read_only_intent", "packet_size"];
+
+const DRIVERS: [(&str, MysqlDriver); 2] = [("native", MysqlDriver::Native), ("mysql_async", MysqlDriver::MysqlAsync)];
 
 const LOCALHOST: &str = "127.0.0.1";
 const PORT: u32 = 3306;
@@ -73,6 +75,7 @@ pub(super) fn target(root: &Section<'_>) -> Option<Target> {
         server_name: None,
         client_cert: None,
         client_key: None,
+        driver: MysqlDriver::default(),
         deadline: section.value("deadline", time(Duration::from_millis(1)..=24 * HOUR)).unwrap_or(DEADLINE),
         simulated: Simulated {
             service_time: SERVICE_TIME,
@@ -131,7 +134,7 @@ fn network(section: &Section<'_>, target: &mut Target) {
     target.database = section.value("database", title);
     target.user = section.value("user", title);
     target.password_source = password(section);
-    section.value("driver", choice(&[("mysql_async", ())], &[]));
+    target.driver = section.value("driver", choice(&DRIVERS, &[])).unwrap_or_default();
     encryption(section, target);
 }
 

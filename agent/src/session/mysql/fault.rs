@@ -1,10 +1,13 @@
 //! The server's error numbers as faults.
 
-use mysql_async::{Error, ServerError};
+use std::io;
+
 use vufleet_scenarios::session::{Fault, FaultKind};
 
+use super::answer::ServerError;
+
 /// The kind of a server's error number.
-pub(super) fn kind(code: u16) -> FaultKind {
+fn kind(code: u16) -> FaultKind {
     match code {
         1213 | 1020 => FaultKind::Deadlock,
         // 3572 is MySQL's NOWAIT.
@@ -35,19 +38,18 @@ fn remedy(code: u16, message: &str) -> Option<&'static str> {
     }
 }
 
-/// A failed call on an open connection.
-pub(super) fn fault(error: Error) -> Fault {
-    match error {
-        Error::Server(ServerError { code, message, .. }) => {
-            let message = match remedy(code, &message) {
-                Some(remedy) => format!("{message}; {remedy}"),
-                None => message,
-            };
-            Fault::with_code(kind(code), code.into(), message)
-        }
-        // The client closes the connection after any error that is not the server's.
-        other => Fault::new(FaultKind::ConnectionLost, other.to_string()),
-    }
+/// A call that the server refused.
+pub(in crate::session) fn of_server(ServerError { code, message }: ServerError) -> Fault {
+    let message = match remedy(code, &message) {
+        Some(remedy) => format!("{message}; {remedy}"),
+        None => message,
+    };
+    Fault::with_code(kind(code), code.into(), message)
+}
+
+/// A connection that broke, or on which nobody knows any more what comes next.
+pub(super) fn lost(error: &io::Error) -> Fault {
+    Fault::new(FaultKind::ConnectionLost, error.to_string())
 }
 
 #[cfg(test)]
@@ -88,8 +90,7 @@ mod tests {
 
     #[test]
     fn a_remedy_follows_the_servers_words() {
-        let error = ServerError { code: 1461, message: "Too many statements".into(), state: "42000".into() };
-        let fault = fault(error.into());
+        let fault = of_server(ServerError { code: 1461, message: "Too many statements".to_owned() });
         assert_eq!((fault.kind, fault.code), (FaultKind::Statement, Some(1461)));
         assert!(fault.message.starts_with("Too many statements; raise max_prepared_stmt_count"), "{fault}");
     }
@@ -107,8 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_gives_up_is_lost() {
-        let fault = fault(std::io::Error::from(std::io::ErrorKind::BrokenPipe).into());
+    fn a_broken_connection_is_lost() {
+        let fault = lost(&io::ErrorKind::BrokenPipe.into());
         assert_eq!((fault.kind, fault.code), (FaultKind::ConnectionLost, None));
     }
 }

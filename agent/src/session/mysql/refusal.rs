@@ -1,15 +1,38 @@
 //! Why a server did not let us in, and what helps: one sentence each, never with the password.
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
 
-use mysql_async::{DriverError, Error, IoError, ServerError};
 use vufleet_scenarios::session::{Fault, FaultKind};
 use vufleet_scenarios::study::{Target, Tls};
 
-use super::fault::fault;
+use super::answer::ServerError;
+use super::fault;
+
+/// What went wrong between the first packet and the server's OK.
+#[derive(Debug)]
+pub(in crate::session) enum LoginError {
+    /// The server said no.
+    Server(ServerError),
+    /// Encryption was asked for, and the server has none.
+    NoTls,
+    /// Encryption failed.
+    Tls(String),
+    /// The target names no server.
+    Nowhere,
+    /// The server wants another proof of the password than we can give.
+    Method(String),
+    /// The network, or a server that does not speak the protocol.
+    Io(io::Error),
+}
+
+impl From<io::Error> for LoginError {
+    fn from(error: io::Error) -> Self {
+        LoginError::Io(error)
+    }
+}
 
 /// Where the server is, for sentences.
 fn place(target: &Target) -> String {
@@ -20,19 +43,23 @@ fn place(target: &Target) -> String {
 }
 
 /// Why the server did not let us in, and what helps. Never mentions the password.
-pub(super) fn refused(target: &Target, error: Error) -> Fault {
+pub(in crate::session) fn refused(target: &Target, error: LoginError) -> Fault {
     let place = place(target);
-    match error {
-        Error::Server(error) => server_refused(target, &place, error),
-        Error::Driver(DriverError::NoClientSslFlagFromServer) => Fault::new(
-            FaultKind::Refused,
-            format!("{place} offers no TLS; give the server a certificate, or set tls = \"preferred\" or \"disabled\""),
+    let sentence = match error {
+        LoginError::Server(error) => return server_refused(target, &place, error),
+        LoginError::NoTls => {
+            format!("{place} offers no TLS; give the server a certificate, or set tls = \"preferred\" or \"disabled\"")
+        }
+        LoginError::Tls(reason) => unreadable(target).unwrap_or_else(|| no_tls_with(&place, &reason)),
+        LoginError::Nowhere => "the target names no server; set target.host".to_owned(),
+        LoginError::Method(name) => format!(
+            "{place} wants user '{}' to log in by {name}, which vufleet does not know; create the login with \
+             mysql_native_password, caching_sha2_password or ed25519",
+            target.user.as_deref().unwrap_or("(none)")
         ),
-        error => match unreadable(target) {
-            Some(sentence) => Fault::new(FaultKind::Refused, sentence),
-            None => Fault::new(FaultKind::Refused, unreached(target, &place, error)),
-        },
-    }
+        LoginError::Io(error) => unreadable(target).unwrap_or_else(|| unreached(target, &place, &error)),
+    };
+    Fault::new(FaultKind::Refused, sentence)
 }
 
 fn server_refused(target: &Target, place: &str, error: ServerError) -> Fault {
@@ -64,7 +91,7 @@ fn server_refused(target: &Target, place: &str, error: ServerError) -> Fault {
              it is blocked",
             error.message
         ),
-        _ => return Fault { kind: FaultKind::Refused, ..prefixed(place, fault(Error::Server(error))) },
+        _ => return Fault { kind: FaultKind::Refused, ..prefixed(place, fault::of_server(error)) },
     };
     Fault::with_code(FaultKind::Refused, code.into(), message)
 }
@@ -74,7 +101,7 @@ fn prefixed(place: &str, fault: Fault) -> Fault {
 }
 
 /// A server, or something in its place, that lets us wait.
-pub(super) fn silent(target: &Target, limit: Duration) -> Fault {
+pub(in crate::session) fn silent(target: &Target, limit: Duration) -> Fault {
     let place = place(target);
     Fault::new(
         FaultKind::Refused,
@@ -99,22 +126,15 @@ fn unreadable(target: &Target) -> Option<String> {
     })
 }
 
-fn unreached(target: &Target, place: &str, error: Error) -> String {
-    let io = match error {
-        Error::Io(IoError::Io(io)) => io,
-        Error::Io(IoError::Tls(error)) => return no_tls_with(place, &error.to_string()),
-        other => return format!("{place}: {other}"),
-    };
-    match io.kind() {
+fn unreached(target: &Target, place: &str, error: &io::Error) -> String {
+    match error.kind() {
         ErrorKind::ConnectionRefused => {
             format!("nothing listens at {place}; start the server, or correct target.host and target.port")
         }
         ErrorKind::NotFound if target.socket.is_some() => {
             format!("there is no socket {place}; start the server, or correct target.socket")
         }
-        // rustls reports through the socket's errors.
-        ErrorKind::InvalidData if target.tls != Tls::Disabled => no_tls_with(place, &io.to_string()),
-        _ => format!("cannot reach {place}: {io}; check target.host, target.port and the network"),
+        _ => format!("cannot reach {place}: {error}; check target.host, target.port and the network"),
     }
 }
 

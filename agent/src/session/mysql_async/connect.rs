@@ -4,17 +4,18 @@
 //! has TLS at all, its version) is kept once a process, so that ten thousand sessions neither read the certificates nor
 //! ask the same question ten thousand times. It is forgotten when a connection fails, so that a repaired file counts.
 
+use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{ClientIdentity, Conn, DriverError, Error, Opts, OptsBuilder, SslOpts};
+use mysql_async::{ClientIdentity, Conn, DriverError, Error, IoError, Opts, OptsBuilder, SslOpts};
 use secrecy::ExposeSecret;
 use vufleet_scenarios::session::{Fault, FaultKind};
 use vufleet_scenarios::study::{Target, Tls};
 
-use super::refusal::{refused, silent};
+use crate::session::mysql::{LoginError, ServerError, refused, silent};
 
 /// How long a server may take to let us in.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -37,9 +38,21 @@ pub(super) async fn open(target: &Target) -> Result<Opened, Fault> {
         Ok(Ok(opened)) => Ok(opened),
         Ok(Err(error)) => {
             endpoint.forget();
-            Err(refused(target, error))
+            Err(refused(target, login_error(error)))
         }
         Err(_) => Err(silent(target, CONNECT_LIMIT)),
+    }
+}
+
+fn login_error(error: Error) -> LoginError {
+    match error {
+        Error::Server(error) => LoginError::Server(ServerError { code: error.code, message: error.message }),
+        Error::Driver(DriverError::NoClientSslFlagFromServer) => LoginError::NoTls,
+        Error::Io(IoError::Tls(error)) => LoginError::Tls(error.to_string()),
+        // rustls reports through the socket's errors.
+        Error::Io(IoError::Io(error)) if error.kind() == ErrorKind::InvalidData => LoginError::Tls(error.to_string()),
+        Error::Io(IoError::Io(error)) => LoginError::Io(error),
+        other => LoginError::Io(io::Error::other(other.to_string())),
     }
 }
 

@@ -1,0 +1,321 @@
+//! From a target to a connection that takes commands.
+//!
+//! <https://mariadb.com/kb/en/connection/>, <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_connection_phase.html>
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mysql_async::consts::{CapabilityFlags, MariadbCapabilities};
+use mysql_common::io::ParseBuf;
+use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse, SslRequest};
+use mysql_common::proto::MySerialize;
+use secrecy::ExposeSecret;
+use tokio::net::{TcpStream, UnixStream};
+use vufleet_scenarios::session::{Fault, FaultKind};
+use vufleet_scenarios::study::{Target, Tls};
+
+use super::answer::{Dialogue, ServerError, Single};
+use super::channel::{Channel, malformed};
+use super::codec::Cursor;
+use super::refusal::{LoginError, refused, silent};
+use super::stream::Stream;
+use super::tls;
+
+/// How long a server may take to let us in.
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+/// The largest packet that we take.
+const LARGEST_PACKET: u32 = 1 << 30;
+/// Collation of everything that is sent: utf8mb4_general_ci, known to every server since MySQL 5.5.
+const COLLATION: u8 = 45;
+/// Bytes of the server's random challenge.
+const NONCE: usize = 20;
+
+/// First byte of the server's packets during login.
+const OK: u8 = 0x00;
+const MORE_DATA: u8 = 0x01;
+const SWITCH: u8 = 0xfe;
+const ERROR: u8 = 0xff;
+/// What caching_sha2_password says next: the password was in the server's cache, or is needed in full.
+const CACHED: u8 = 3;
+const IN_FULL: u8 = 4;
+/// Asks for the key that a password is encrypted with where the connection is not.
+const PUBLIC_KEY: u8 = 2;
+
+/// An open connection and how it was reached.
+pub(super) struct Opened {
+    pub(super) channel: Channel,
+    pub(super) dialogue: Dialogue,
+    pub(super) id: u32,
+    pub(super) version: Arc<str>,
+    pub(super) route: &'static str,
+}
+
+/// Opens a connection to the target.
+pub(super) async fn open(target: &Target) -> Result<Opened, Fault> {
+    if target.socket.is_some() && matches!(target.tls, Tls::Required | Tls::Verify) {
+        return Err(Fault::new(
+            FaultKind::Refused,
+            "a unix socket has no TLS; set target.host instead of target.socket, or tls = \"disabled\"",
+        ));
+    }
+    match tokio::time::timeout(CONNECT_LIMIT, connect(target)).await {
+        Ok(Ok(opened)) => Ok(opened),
+        Ok(Err(error)) => {
+            tls::forget(target);
+            Err(refused(target, error))
+        }
+        Err(_) => Err(silent(target, CONNECT_LIMIT)),
+    }
+}
+
+async fn connect(target: &Target) -> Result<Opened, LoginError> {
+    let mut channel = Channel::new(reach(target).await?);
+    let greeting = Greeting::read(&packet(&mut channel).await?)?;
+    let encrypted = target.socket.is_none() && target.tls != Tls::Disabled;
+    let capabilities = greeting.capabilities & wanted(target, encrypted);
+    if encrypted && capabilities.contains(CapabilityFlags::CLIENT_SSL) {
+        let request = SslRequest::new(capabilities, LARGEST_PACKET, COLLATION)
+            .with_mariadb_capabilities(greeting.mariadb_capabilities);
+        channel.send(|out| request.serialize(out)).await?;
+        channel = channel.encrypted(target).await?;
+    } else if encrypted && target.tls != Tls::Preferred {
+        return Err(LoginError::NoTls);
+    }
+    log_in(&mut channel, target, &greeting, capabilities).await?;
+    Ok(Opened {
+        dialogue: Dialogue {
+            short_ends: capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
+            known_columns: greeting.mariadb_capabilities.contains(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA),
+        },
+        id: greeting.id,
+        version: shared(&greeting.version),
+        route: channel.stream().route(),
+        channel,
+    })
+}
+
+async fn reach(target: &Target) -> Result<Stream, LoginError> {
+    if let Some(socket) = &target.socket {
+        return Ok(Stream::Unix(UnixStream::connect(socket).await?));
+    }
+    let host = target.host.as_deref().ok_or(LoginError::Nowhere)?;
+    let stream = TcpStream::connect((host, target.port)).await?;
+    stream.set_nodelay(true)?;
+    Ok(Stream::Tcp(stream))
+}
+
+fn wanted(target: &Target, encrypted: bool) -> CapabilityFlags {
+    let mut wanted = CapabilityFlags::CLIENT_PROTOCOL_41
+        | CapabilityFlags::CLIENT_SECURE_CONNECTION
+        | CapabilityFlags::CLIENT_LONG_PASSWORD
+        | CapabilityFlags::CLIENT_TRANSACTIONS
+        | CapabilityFlags::CLIENT_MULTI_STATEMENTS
+        | CapabilityFlags::CLIENT_MULTI_RESULTS
+        | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
+        | CapabilityFlags::CLIENT_DEPRECATE_EOF
+        | CapabilityFlags::CLIENT_PLUGIN_AUTH;
+    wanted.set(CapabilityFlags::CLIENT_CONNECT_WITH_DB, target.database.is_some());
+    wanted.set(CapabilityFlags::CLIENT_SSL, encrypted);
+    wanted
+}
+
+/// The server's first words.
+struct Greeting {
+    id: u32,
+    version: String,
+    capabilities: CapabilityFlags,
+    /// What of MariaDB's own both sides know.
+    mariadb_capabilities: MariadbCapabilities,
+    plugin: AuthPlugin<'static>,
+    nonce: Vec<u8>,
+}
+
+impl Greeting {
+    fn read(packet: &[u8]) -> Result<Greeting, LoginError> {
+        if let Some((&ERROR, rest)) = packet.split_first() {
+            return Err(LoginError::Server(ServerError::read(Cursor(rest))?));
+        }
+        let greeting: HandshakePacket<'_> = ParseBuf(packet).parse(())?;
+        let capabilities = greeting.capabilities();
+        // A MariaDB server says so by leaving out the first of MySQL's capabilities.
+        let mariadb_capabilities = if capabilities.contains(CapabilityFlags::CLIENT_LONG_PASSWORD) {
+            MariadbCapabilities::empty()
+        } else {
+            greeting.mariadb_ext_capabilities() & MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA
+        };
+        Ok(Greeting {
+            id: greeting.connection_id(),
+            version: version(&greeting.server_version_str()),
+            capabilities,
+            mariadb_capabilities,
+            plugin: match greeting.auth_plugin() {
+                Some(AuthPlugin::CachingSha2Password) => AuthPlugin::CachingSha2Password,
+                _ => AuthPlugin::MysqlNativePassword,
+            },
+            nonce: nonce(&greeting.nonce()),
+        })
+    }
+}
+
+/// MariaDB hides its version from very old replicas behind one that they understand.
+fn version(told: &str) -> String {
+    told.strip_prefix("5.5.5-").filter(|rest| rest.contains("MariaDB")).unwrap_or(told).to_owned()
+}
+
+/// The challenge without the zero behind it.
+fn nonce(bytes: &[u8]) -> Vec<u8> {
+    bytes[..bytes.len().min(NONCE)].to_vec()
+}
+
+async fn log_in(
+    channel: &mut Channel,
+    target: &Target,
+    greeting: &Greeting,
+    capabilities: CapabilityFlags,
+) -> Result<(), LoginError> {
+    let mut login = Login { channel, target, plugin: greeting.plugin.clone(), nonce: greeting.nonce.clone() };
+    let proof = login.proof()?;
+    let response = HandshakeResponse::new(
+        Some(proof),
+        (5, 5, 3),
+        Some(target.user.as_deref().unwrap_or_default().as_bytes()),
+        target.database.as_deref().map(str::as_bytes),
+        Some(greeting.plugin.clone()),
+        capabilities,
+        None,
+        LARGEST_PACKET,
+    )
+    .with_mariadb_ext_capabilities(greeting.mariadb_capabilities);
+    login.channel.send(|out| response.serialize(out)).await?;
+    login.go_on().await
+}
+
+/// The questions and answers until the server is content.
+struct Login<'a> {
+    channel: &'a mut Channel,
+    target: &'a Target,
+    plugin: AuthPlugin<'static>,
+    nonce: Vec<u8>,
+}
+
+impl Login<'_> {
+    fn password(&self) -> &str {
+        self.target.password.as_ref().map(ExposeSecret::expose_secret).unwrap_or_default()
+    }
+
+    /// What shows that we know the password; nothing for an empty one.
+    fn proof(&self) -> Result<Vec<u8>, LoginError> {
+        match self.plugin {
+            AuthPlugin::MysqlNativePassword | AuthPlugin::CachingSha2Password | AuthPlugin::Ed25519 => {
+                let proof = self.plugin.gen_data(Some(self.password()), &self.nonce);
+                Ok(proof.map(|proof| proof.to_vec()).unwrap_or_default())
+            }
+            _ => Err(LoginError::Method(String::from_utf8_lossy(self.plugin.as_bytes()).into_owned())),
+        }
+    }
+
+    async fn go_on(&mut self) -> Result<(), LoginError> {
+        loop {
+            let packet = packet(self.channel).await?;
+            let (first, rest) = packet.split_first().ok_or_else(|| malformed("an empty packet"))?;
+            match *first {
+                OK => return Ok(()),
+                ERROR => return Err(LoginError::Server(ServerError::read(Cursor(rest))?)),
+                SWITCH => self.switch(&packet).await?,
+                MORE_DATA => self.more_data(rest).await?,
+                _ => return Err(malformed("an unknown packet during login").into()),
+            }
+        }
+    }
+
+    /// Another method than the one we began with.
+    async fn switch(&mut self, packet: &[u8]) -> Result<(), LoginError> {
+        if packet.len() == 1 {
+            return Err(LoginError::Method("mysql_old_password".to_owned()));
+        }
+        let request: AuthSwitchRequest<'_> = ParseBuf(packet).parse(())?;
+        self.plugin = request.auth_plugin().into_owned();
+        self.nonce = match self.plugin {
+            // Its challenge has no zero behind it.
+            AuthPlugin::Ed25519 => request.plugin_data().to_vec(),
+            _ => nonce(request.plugin_data()),
+        };
+        let proof = self.proof()?;
+        Ok(self.channel.send(|out| out.extend_from_slice(&proof)).await?)
+    }
+
+    async fn more_data(&mut self, data: &[u8]) -> Result<(), LoginError> {
+        match (&self.plugin, data) {
+            (AuthPlugin::CachingSha2Password, [CACHED]) => Ok(()),
+            (AuthPlugin::CachingSha2Password, [IN_FULL]) => self.password_in_full().await,
+            _ => Err(malformed("unexpected data during login").into()),
+        }
+    }
+
+    async fn password_in_full(&mut self) -> Result<(), LoginError> {
+        let mut password = self.password().as_bytes().to_vec();
+        password.push(0);
+        if !self.channel.stream().is_private() {
+            self.channel.send(|out| out.push(PUBLIC_KEY)).await?;
+            let answer = packet(self.channel).await?;
+            let key = match answer.split_first() {
+                Some((&MORE_DATA, key)) if key.starts_with(b"-----BEGIN PUBLIC KEY-----") => key,
+                _ => return Err(malformed("no public key during login").into()),
+            };
+            for (byte, mask) in password.iter_mut().zip(self.nonce.iter().cycle()) {
+                *byte ^= mask;
+            }
+            password = mysql_common::crypto::encrypt(&password, key);
+        }
+        Ok(self.channel.send(|out| out.extend_from_slice(&password)).await?)
+    }
+}
+
+async fn packet(channel: &mut Channel) -> io::Result<Vec<u8>> {
+    let mut single = Single::default();
+    channel.receive(&mut single).await?;
+    Ok(single.0)
+}
+
+/// One copy of a text for all sessions.
+fn shared(text: &str) -> Arc<str> {
+    static KNOWN: Mutex<Vec<Arc<str>>> = Mutex::new(Vec::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = known.iter().find(|known| ***known == *text) {
+        return Arc::clone(known);
+    }
+    let new: Arc<str> = text.into();
+    known.push(Arc::clone(&new));
+    new
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_is_what_the_server_calls_itself() {
+        for (told, version_of_server) in [
+            ("5.5.5-10.11.6-MariaDB-0+deb12u1", "10.11.6-MariaDB-0+deb12u1"),
+            ("11.4.2-MariaDB", "11.4.2-MariaDB"),
+            ("8.0.36", "8.0.36"),
+            ("5.5.5-m3-log", "5.5.5-m3-log"),
+        ] {
+            assert_eq!(version(told), version_of_server);
+        }
+    }
+
+    #[test]
+    fn a_challenge_has_twenty_bytes() {
+        assert_eq!(nonce(&[7; 21]).len(), 20);
+        assert_eq!(nonce(&[7; 8]).len(), 8);
+    }
+
+    #[test]
+    fn an_error_instead_of_a_greeting_is_the_servers_refusal() {
+        let packet = [&[0xff, 0x10, 0x04][..], b"Too many connections"].concat();
+        let Err(LoginError::Server(error)) = Greeting::read(&packet) else { panic!("it refused") };
+        assert_eq!((error.code, error.message.as_str()), (1040, "Too many connections"));
+    }
+}
