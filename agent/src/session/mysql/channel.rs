@@ -264,3 +264,6 @@ fn part(bytes: &[u8]) -> Option<(Part<'_>, &[u8])> {
 pub(super) fn malformed(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("malformed answer: {what}"))
 }
+
+#[cfg(test)]
+mod tests;
