@@ -85,6 +85,9 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
         reasons.push(Reason::TooFewSessions { connected, wanted: facts.sessions });
     }
     reasons.extend(outage(fold, measured, facts).map(Reason::Outage));
+    if measured.work.transactions() == 0.0 {
+        reasons.push(Reason::NothingDone { failed: Some(measured.work.failed as u64) });
+    }
     reasons.extend(measured.witness.iter().filter_map(disagreement));
     // A run that was cut off owes no samples for the rest of its window.
     if matches!(fold.run.end, None | Some((_, RunEnd::Finished))) {

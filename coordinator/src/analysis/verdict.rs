@@ -66,6 +66,11 @@ pub enum Reason {
     },
     /// The database was away inside the window.
     Outage(String),
+    /// No transaction inside the window did what it was sent for.
+    NothingDone {
+        /// How many were given up; none when that is withheld.
+        failed: Option<u64>,
+    },
     /// The database was not in the variant's state.
     WrongState {
         /// The variant.
@@ -193,6 +198,12 @@ impl fmt::Display for Reason {
             Reason::TooFewSessions { connected, wanted } => {
                 write!(f, "{connected} of {wanted} sessions were connected when the window began")
             }
+            Reason::NothingDone { failed: None | Some(0) } => f.write_str("no transaction succeeded inside the window"),
+            Reason::NothingDone { failed: Some(failed) } => write!(
+                f,
+                "no transaction succeeded inside the window, and {failed} were given up; `vufleet run --smoke` shows the \
+                 database's words"
+            ),
             Reason::WrongState { variant, found } => write!(f, "the database was not in state {variant:?}: {found}"),
             Reason::SamplesMissing { agent, what, got, expected } => {
                 write!(f, "agent {agent} delivered {got} of {expected} {what}")

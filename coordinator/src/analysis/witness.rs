@@ -11,8 +11,8 @@ use crate::ledger::{OrderEntry, ProfileOutline};
 
 /// Share of the count by which the two may differ without doubt.
 const TOLERANCE: f64 = 0.01;
-/// Share of the count beyond which a run says nothing.
-const APART: f64 = 0.05;
+/// Difference, in per cent of the database's count, beyond which two counts that disagree say nothing.
+const APART_PERCENT: f64 = 5.0;
 
 /// A reading that lies this much time further from an edge has to be one unit of time more certain.
 const QUICKER: u64 = 20;
@@ -162,15 +162,14 @@ impl Witness {
         })
     }
 
-    /// Whether the two counts agree.
+    /// Whether the two counts agree. What is allowed for decides that alone: beside the few transactions of a short run
+    /// one for each session may be more than 5 %.
     pub fn agreement(&self) -> Agreement {
         let beyond = (self.client_count - self.database_count).abs() - self.allowance_count;
-        let base = self.client_count.max(self.database_count);
-        match beyond {
-            beyond if beyond > APART * base => Agreement::Apart,
-            beyond if beyond > TOLERANCE * base => Agreement::Disagree,
-            _ => Agreement::Agree,
+        if beyond <= TOLERANCE * self.client_count.max(self.database_count) {
+            return Agreement::Agree;
         }
+        if self.difference_percent.abs() > APART_PERCENT { Agreement::Apart } else { Agreement::Disagree }
     }
 }
 
