@@ -71,8 +71,14 @@ impl CrewPlan {
 /// What the agent tells a crew.
 #[derive(Debug, Clone, Copy)]
 enum Order {
-    Connect { begin: Instant },
-    Start { at: Instant },
+    Connect {
+        begin: Instant,
+    },
+    Start {
+        at: Instant,
+    },
+    /// Every session of the crew reached its limit: the interval ends with the last of them.
+    Cut,
     Stop,
 }
 
@@ -189,6 +195,7 @@ impl Crew {
             names: W::kinds(shape),
             separate_response: station::separate_response(&plan.profile.pacing),
             threads,
+            orders: orders.clone(),
             epoch,
             waiting: BTreeMap::new(),
             arrivals,
@@ -205,38 +212,38 @@ impl Crew {
 
     /// Opens the sessions, at the study's rate.
     pub fn connect(&self) {
-        self.order(Order::Connect { begin: Instant::now() });
+        order(&self.orders, Order::Connect { begin: Instant::now() });
     }
 
     /// Starts the load at an instant.
     pub fn start(&self, at: Instant) {
-        self.tell(&self.start, at);
-        self.order(Order::Start { at });
+        tell(&self.start, at);
+        order(&self.orders, Order::Start { at });
     }
 
     /// Ends the load: what is still busy after `grace` is stopped by the database, or dropped.
     pub fn stop(&self, grace: Duration) {
         self.watchdog.all_out(Instant::now() + grace);
-        self.tell(&self.stop, ());
-        self.order(Order::Stop);
+        tell(&self.stop, ());
+        order(&self.orders, Order::Stop);
     }
 
     /// Sessions connected now.
     pub fn sessions(&self) -> u32 {
         self.sessions.load(Ordering::Relaxed)
     }
+}
 
-    fn order(&self, order: Order) {
-        for thread in &self.orders {
-            self.tell(thread, order);
-        }
+fn order(threads: &[mpsc::UnboundedSender<Order>], what: Order) {
+    for thread in threads {
+        tell(thread, what);
     }
+}
 
-    /// A thread that has ended needs no orders.
-    fn tell<T>(&self, whom: &mpsc::UnboundedSender<T>, what: T) {
-        if whom.send(what).is_err() {
-            tracing::debug!("an order came after its thread had ended");
-        }
+/// A thread that has ended needs no orders.
+fn tell<T>(whom: &mpsc::UnboundedSender<T>, what: T) {
+    if whom.send(what).is_err() {
+        tracing::debug!("an order came after its thread had ended");
     }
 }
 
@@ -258,6 +265,7 @@ struct Foreman {
     names: Vec<String>,
     separate_response: bool,
     threads: usize,
+    orders: Vec<mpsc::UnboundedSender<Order>>,
     epoch: Instant,
     waiting: BTreeMap<u64, Merged>,
     arrivals: Option<Arrivals>,
@@ -303,6 +311,7 @@ impl Foreman {
                     Some(Report::Idle) => {
                         idle += 1;
                         if idle == self.threads {
+                            order(&self.orders, Order::Cut);
                             self.tell(v1::Phase { kind: v1::phase::Kind::Finished as i32, ..Default::default() });
                         }
                     }
