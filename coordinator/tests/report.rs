@@ -48,7 +48,7 @@ fn the_truth_is_recovered() {
     let kind = &run.transactions["read_write"];
     assert_eq!((kind.ok, kind.statements), (2 * TPS * WINDOW_S, 2 * TPS * WINDOW_S * STATEMENTS));
     let whole = &run.whole_run["read_write"];
-    assert_eq!((whole.client, whole.database), (2 * TPS * LOAD_S, Some(2 * TPS * LOAD_S)));
+    assert_eq!((whole.client, whole.database), (Some(2 * TPS * LOAD_S), Some(2 * TPS * LOAD_S)));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::fold::Fold;
 use super::measure::Measured;
 use super::missing::missing_samples;
 use super::outage::outage;
+use super::sample::NEW_ORDER;
 use super::verdict::{Reason, Verdict};
 use super::window::Window;
 use super::witness::{Agreement, Witness};
@@ -103,6 +104,7 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     if percent > ERRORS_PERCENT {
         reasons.push(Reason::Errors { percent });
     }
+    reasons.extend(orders_astray(fold));
     reasons.extend(clock_doubt(fold, measured));
     reasons.extend(
         measured.drift.filter(|drift| drift.is_real()).map(|drift| Reason::Unsteady { drift_percent: drift.percent }),
@@ -152,6 +154,14 @@ fn disagreement(witness: &Witness) -> Option<Reason> {
         source: witness.source,
         verdict,
     })
+}
+
+/// Rows do not forget: over a whole run the database has every order that was committed, and no other.
+fn orders_astray(fold: &Fold<'_>) -> Option<Reason> {
+    let whole = fold.whole_run().remove(NEW_ORDER)?;
+    let (client, database) = (whole.client?, whole.database?);
+    let is_told = (client..=client + whole.unknown).contains(&database);
+    (!is_told).then_some(Reason::OrdersAstray { counts: Some((client, whole.unknown, database)) })
 }
 
 fn clock_doubt(fold: &Fold<'_>, measured: &Measured) -> Option<Reason> {

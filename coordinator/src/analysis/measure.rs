@@ -222,8 +222,16 @@ impl Fold<'_> {
         let comparable = self.outline.has_server_counters() && !self.restarted(window.start_ns, end_ns);
         let Some((first, last)) = edges.filter(|_| comparable) else { return witnesses };
         let sessions = self.profile.vus * self.profile.sessions_per_vu;
-        let (profile, samples) = (self.profile, &self.samples);
-        witnesses.extend(Comparison { profile, first, last, samples, sessions, clock_uncertainty_ns }.witnesses());
+        let comparison = Comparison {
+            profile: self.profile,
+            first,
+            last,
+            samples: &self.samples,
+            sessions,
+            clock_uncertainty_ns,
+            rollbacks_unseen: self.rollbacks_unseen(),
+        };
+        witnesses.extend(comparison.witnesses());
         witnesses
     }
 
@@ -244,7 +252,8 @@ impl Fold<'_> {
     pub(super) fn whole_run(&self) -> BTreeMap<String, WholeRun> {
         let mut whole: BTreeMap<String, WholeRun> = BTreeMap::new();
         for (kind, counted) in &self.whole {
-            whole.insert(kind.clone(), WholeRun { client: counted.ok, unknown: counted.unknown, database: None });
+            let client = (kind != NEW_ORDER || !self.rollbacks_unseen()).then_some(counted.ok);
+            whole.insert(kind.clone(), WholeRun { client, unknown: counted.unknown, database: None });
         }
         if self.profile.order_entry.is_some() {
             if let Some(total) = whole.get_mut(NEW_ORDER) {

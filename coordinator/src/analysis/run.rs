@@ -74,7 +74,7 @@ pub struct RunReport {
 /// One transaction kind of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct KindReport {
-    /// Ended as intended.
+    /// Ended as intended; those rolled back on purpose among them where that cannot be seen.
     pub ok: u64,
     /// Rolled back on purpose; none where that cannot be seen.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,8 +109,9 @@ pub struct KindReport {
 /// Counts from first connection to last disconnect.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WholeRun {
-    /// Committed, as the virtual users counted.
-    pub client: u64,
+    /// Committed, as the virtual users counted; none where they cannot tell a rolled-back call from another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<u64>,
     /// May have happened or not.
     pub unknown: u64,
     /// What the database counted.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use vufleet_proto::v1;
 
 use super::Metric;
+use super::orders::standing;
 use super::sample::{Sample, Work, torn_at, work_between};
 use crate::ledger::{OrderEntry, ProfileOutline};
 
@@ -187,6 +188,8 @@ pub struct Comparison<'a> {
     pub sessions: u32,
     /// Of the agents' clocks.
     pub clock_uncertainty_ns: u64,
+    /// Orders that were rolled back on purpose are counted among those that were not.
+    pub rollbacks_unseen: bool,
 }
 
 impl Comparison<'_> {
@@ -217,7 +220,11 @@ impl Comparison<'_> {
     fn transactions(&self, span: &Span, work: &Work, under_way: f64, per_transaction: f64) -> Option<Witness> {
         if self.profile.transactional {
             let commits = growth(self.first.commits, self.last.commits)?;
-            return Witness::over(span, Metric::Tps, "Com_commit", [work.ok, commits], under_way + work.unknown);
+            let (orders, chance) =
+                if self.rollbacks_unseen { standing(work.new_orders) } else { (work.new_orders, 0.0) };
+            let committed = work.ok - work.new_orders + orders;
+            let allowance = under_way + work.unknown + chance;
+            return Witness::over(span, Metric::Tps, "Com_commit", [committed, commits], allowance);
         }
         self.profile.statements_per_transaction?; // nothing to divide by
         let rows = growth(self.first.rows_statements, self.last.rows_statements)? / per_transaction;
