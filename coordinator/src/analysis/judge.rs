@@ -95,7 +95,7 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
         missing_samples(fold, measured, facts, reasons);
     }
     if !facts.shared_host {
-        reasons.extend(measured.hosts.iter().filter(|host| host.key.drives).filter_map(|host| {
+        reasons.extend(measured.hosts.iter().filter(|host| fold.drives(&host.key)).filter_map(|host| {
             let cpu_percent = host.usage.cpu_percent.filter(|percent| *percent > BUSY_PERCENT)?;
             Some(Reason::DriverBusy { agent: host.key.agent.clone(), cpu_percent })
         }));

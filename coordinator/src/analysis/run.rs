@@ -6,6 +6,7 @@ use serde::Serialize;
 use vufleet_scenarios::session::FaultKind;
 
 use super::Metrics;
+use super::counters::Counters;
 use super::fold::{Fold, HostKey, KindTotal};
 use super::host::HostUse;
 use super::judge;
@@ -63,6 +64,8 @@ pub struct RunReport {
     pub host_series: Vec<HostReport>,
     /// Latencies inside the window, by transaction kind.
     pub latencies: Vec<KindLatencies>,
+    /// Every reading of the database's own counters.
+    pub counters: Counters,
     /// The server's version.
     pub target_version: Option<String>,
     /// How the target was reached.
@@ -171,6 +174,7 @@ impl RunReport {
         report.whole_run = fold.whole_run();
         report.host_series = fold.host_series();
         report.samples = fold.samples;
+        report.counters = fold.counters;
         report
     }
 
@@ -200,6 +204,7 @@ impl RunReport {
             samples: Vec::new(),
             host_series: Vec::new(),
             latencies: Vec::new(),
+            counters: Counters::default(),
             target_version: facts.and_then(|facts| facts.target_version.clone()),
             connection: facts.and_then(|facts| facts.connection.clone()),
             shared_host: facts.is_some_and(|facts| facts.shared_host),
