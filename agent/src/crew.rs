@@ -42,8 +42,10 @@ pub struct CrewPlan {
     pub vus: u32,
     /// Virtual users of the whole fleet.
     pub total_vus: u32,
-    /// Number of the run.
+    /// Number of the run in the ledger.
     pub run: u64,
+    /// Which run of the study it is, whatever its number: what keys and arrivals are drawn from.
+    pub run_key: u64,
     /// Length of an interval.
     pub interval: Duration,
     /// Transactions after which a session ends, where they are counted.
@@ -55,7 +57,7 @@ pub struct CrewPlan {
 impl CrewPlan {
     fn seats(&self) -> Vec<Seat> {
         let sessions = self.profile.sessions_per_vu;
-        let seat = |vu, session| Seat { seed: self.study.seed, vu, session, vus: self.total_vus, run: self.run };
+        let seat = |vu, session| Seat { seed: self.study.seed, vu, session, vus: self.total_vus, run: self.run_key };
         let vus = self.first_vu..self.first_vu + self.vus;
         vus.flat_map(|vu| (0..sessions).map(move |session| seat(vu, session))).collect()
     }
@@ -64,7 +66,7 @@ impl CrewPlan {
     fn arrivals(&self) -> Option<Arrivals> {
         let Pacing::Rate(rate) = self.profile.pacing else { return None };
         let part = rate * f64::from(self.vus) / f64::from(self.total_vus);
-        Some(Arrivals::new(part, stream(self.study.seed, &[2, u64::from(self.first_vu), self.run])))
+        Some(Arrivals::new(part, stream(self.study.seed, &[2, u64::from(self.first_vu), self.run_key])))
     }
 }
 

@@ -29,6 +29,7 @@ fn plan(vus: u32, threads: usize) -> CrewPlan {
         vus,
         total_vus: vus,
         run: 1,
+        run_key: 1,
         interval: Duration::from_millis(100),
         limit: None,
         threads,
