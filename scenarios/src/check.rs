@@ -14,9 +14,6 @@ use std::collections::BTreeMap;
 
 use crate::study::{Study, TargetKind};
 
-/// Sessions beside the virtual users': counters, control statements, and each agent's spare one for interrupts.
-pub const SPARE_SESSIONS: u64 = 5;
-
 /// Which login has to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Login {
