@@ -1,6 +1,9 @@
 //! Looks for everything that speaks against a run.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+use vufleet_scenarios::check::clock_bound;
 
 use super::fold::Fold;
 use super::measure::Measured;
@@ -21,9 +24,6 @@ const BEHIND: f64 = 0.01;
 const BEHIND_ERRORS: f64 = 3.0;
 /// Share of the arrivals that may not start: a few are on their way to a session when the load ends.
 const NOT_STARTED: f64 = 0.001;
-/// The clocks' uncertainty may be this at most, and this share of the window.
-const CLOCK_NS: f64 = 50e6;
-const CLOCK_SHARE: f64 = 0.005;
 
 /// Everything found against a run, the worst first.
 pub(super) fn reasons(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
@@ -166,9 +166,8 @@ fn orders_astray(fold: &Fold<'_>) -> Option<Reason> {
 
 fn clock_doubt(fold: &Fold<'_>, measured: &Measured) -> Option<Reason> {
     let worst_ns = fold.inside(measured.window).map(|sample| sample.uncertainty_ns).max()? as f64;
-    let length_ns = measured.end_ns.saturating_sub(measured.window.start_ns) as f64;
-    // Service times, which are what a number of transactions is run for, are each agent's own.
-    let bound_ns = if measured.by_transactions { CLOCK_NS } else { CLOCK_NS.min(CLOCK_SHARE * length_ns) };
+    let length = Duration::from_nanos(measured.end_ns.saturating_sub(measured.window.start_ns));
+    let bound_ns = clock_bound((!measured.by_transactions).then_some(length)).as_nanos() as f64;
     (worst_ns > bound_ns).then_some(Reason::ClockUncertain { uncertainty_ms: worst_ns / 1e6, bound_ms: bound_ns / 1e6 })
 }
 

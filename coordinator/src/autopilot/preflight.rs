@@ -1,6 +1,8 @@
 //! Before anything is touched: every agent reaches the database, the database allows what the study wants, and so do
 //! the hosts.
 
+use std::time::Duration;
+
 use vufleet_proto::v1;
 use vufleet_scenarios::check::{self, AgentFacts, Answer, Answers, Finding, Login, Severity};
 use vufleet_scenarios::plan;
@@ -130,9 +132,15 @@ fn agent_facts(pilot: &Pilot) -> Vec<AgentFacts> {
             somaxconn: limits.somaxconn,
             ports: (limits.port_low, limits.port_high),
             sessions_wanted: sessions.map_or(0, |(_, sessions)| *sessions),
+            clock_uncertainty: known(agent.heartbeat.uncertainty_ns),
         }
     });
     facts.collect()
+}
+
+/// An agent that has just joined has said nothing of its clock yet, or that it does not know.
+fn known(uncertainty_ns: u64) -> Option<Duration> {
+    (1..u64::MAX).contains(&uncertainty_ns).then(|| Duration::from_nanos(uncertainty_ns))
 }
 
 #[cfg(test)]
