@@ -8,8 +8,8 @@ use vufleet_scenarios::check::{self, AgentFacts, Answer, Answers, Finding, Login
 use vufleet_scenarios::plan;
 use vufleet_scenarios::study::TargetKind;
 
-use super::Halt;
 use super::pilot::{Ask, Pilot};
+use super::{Halt, grid};
 use crate::allocation;
 
 /// `vufleet check`: prints every finding, refuses when one is fatal.
@@ -69,7 +69,8 @@ async fn findings(pilot: &mut Pilot) -> Result<Vec<Finding>, Halt> {
 async fn room(pilot: &Pilot) -> Result<(), Halt> {
     let agents = pilot.core.registry.agents().iter().filter(|agent| agent.connected).count();
     let time = plan::duration(&pilot.study).at_least;
-    Ok(pilot.core.record.with(move |ledger| ledger.make_sure_of_room(agents, time)).await?)
+    let interval = grid::interval(pilot.study.monitor.interval, pilot.study.schedule.measure);
+    Ok(pilot.core.record.with(move |ledger| ledger.make_sure_of_room(agents, time, interval)).await?)
 }
 
 /// One connection from every agent that will need one.
