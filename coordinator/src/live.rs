@@ -63,10 +63,11 @@ impl Console {
         }
     }
 
-    /// Prints what the coordinator says: results to stdout, warnings and errors to stderr.
+    /// Prints what the coordinator says: results to stdout, everything else to stderr.
     pub fn line(&mut self, line: &Line) {
         match line.level() {
             Level::Info => self.result(&line.text),
+            Level::Note => self.note(&line.text),
             Level::Warn => self.note(&format!("warning: {}", line.text)),
             Level::Error => self.note(&format!("error: {}", line.text)),
         }

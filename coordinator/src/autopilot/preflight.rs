@@ -19,7 +19,7 @@ pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
         match finding.severity {
             Severity::Fatal => {}
             Severity::Warning => pilot.teller.warn(finding.to_string()).await,
-            Severity::Note => pilot.teller.line(format!("note: {finding}")).await,
+            Severity::Note => pilot.teller.note(format!("note: {finding}")).await,
         }
     }
     refuse_fatal(&findings)?;
