@@ -285,6 +285,17 @@ fn histograms_are_percentile_distributions_between_comments() {
 }
 
 #[test]
+fn a_simulated_target_is_named_once() {
+    let mut lab = Lab::of(&STUDY.replace("\"mysql\"", "\"simulated\""));
+    let mut tape = Tape::new(1);
+    (tape.facts().target_version, tape.facts().connection) =
+        (Some("simulated".to_owned()), Some("simulated".to_owned()));
+    lab.record(tape);
+    let text = text(&lab.report(), 80);
+    assert!(text.contains("target: simulated\n"), "{text}");
+}
+
+#[test]
 fn the_table_fits_the_terminal() {
     let lab = lab(1, false);
     let report = told(&lab, false);
