@@ -204,13 +204,13 @@ impl Comparison<'_> {
         torn.add(&torn_at(self.samples, self.last.at_ns()), 1.0);
         let own = self.last.own_statements_since(self.first) as f64;
         let questions = growth(self.first.statements, self.last.statements).map(|all| all - own);
-        let sent = work.statements + work.statements_outside;
         // A transaction's statements are booked when it ends.
-        let under_way = sessions * longest + torn.statements + torn.statements_outside;
+        let under_way = sessions * longest + torn.statements;
         [
             self.order_entry(&span, &work, sessions + torn.transactions()),
             self.transactions(&span, &work, sessions + torn.ok, per_transaction),
-            questions.and_then(|count| Witness::over(&span, Metric::Qps, "Questions", [sent, count], under_way)),
+            questions
+                .and_then(|count| Witness::over(&span, Metric::Qps, "Questions", [work.statements, count], under_way)),
         ]
         .into_iter()
         .flatten()
