@@ -181,6 +181,22 @@ fn statements_are_counted_in_the_interval_of_the_attempt_that_sent_them() {
     }
 }
 
+#[test]
+fn another_fleet_inserts_the_same_rows() {
+    let workload = "script = \"insert\"\nauto_inc = false\ntables = 1\ntable_size = 100";
+    let lab = Lab::new(MariaDb::start().unwrap(), workload, "vus = 4", "transactions = 25");
+    let rows = |agents: u32| {
+        assert_eq!(vufleet(lab.dir.path(), &format!("run study.toml --agents {agents} -q")), Some(0));
+        let rows = lab.server.sql("SELECT id, k, c FROM sbtest.sbtest1 WHERE id > 100 ORDER BY id").unwrap();
+        assert_eq!(vufleet(lab.dir.path(), "schema build study.toml --replace -q"), Some(0));
+        rows
+    };
+    // The second run has another number in the same ledger.
+    let (one, three) = (rows(1), rows(3));
+    assert_eq!(one.lines().count(), 100);
+    assert_eq!(one, three);
+}
+
 /// Set when it goes, be it by a panic: the other client must not go on for ever.
 struct OnDrop<'a>(&'a AtomicBool);
 
