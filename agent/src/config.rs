@@ -20,7 +20,7 @@ pub struct Config {
     pub labels: BTreeMap<String, String>,
     /// Threads for virtual users.
     pub threads: usize,
-    /// Whether control statements that change the database may run here.
+    /// Whether studies may run commands of this host. No study can yet; the coordinator is told all the same.
     pub allow_control: bool,
     /// How log lines look.
     pub log_format: LogFormat,
@@ -92,7 +92,7 @@ pub struct Flags {
 
 #[derive(Debug, Args)]
 struct Switches {
-    /// Allow control statements that change the database to run on this agent.
+    /// Let studies run commands of this host, once they can; what they may ask of the database is up to their login.
     #[arg(long)]
     allow_control: bool,
     /// Talk to a coordinator on another host without encryption or authentication.

@@ -42,8 +42,10 @@ pub struct CrewPlan {
     pub vus: u32,
     /// Virtual users of the whole fleet.
     pub total_vus: u32,
-    /// Number of the run.
+    /// Number of the run in the ledger.
     pub run: u64,
+    /// Which run of the study it is, whatever its number: what keys and arrivals are drawn from.
+    pub run_key: u64,
     /// Length of an interval.
     pub interval: Duration,
     /// Transactions after which a session ends, where they are counted.
@@ -55,7 +57,7 @@ pub struct CrewPlan {
 impl CrewPlan {
     fn seats(&self) -> Vec<Seat> {
         let sessions = self.profile.sessions_per_vu;
-        let seat = |vu, session| Seat { seed: self.study.seed, vu, session, vus: self.total_vus, run: self.run };
+        let seat = |vu, session| Seat { seed: self.study.seed, vu, session, vus: self.total_vus, run: self.run_key };
         let vus = self.first_vu..self.first_vu + self.vus;
         vus.flat_map(|vu| (0..sessions).map(move |session| seat(vu, session))).collect()
     }
@@ -64,15 +66,21 @@ impl CrewPlan {
     fn arrivals(&self) -> Option<Arrivals> {
         let Pacing::Rate(rate) = self.profile.pacing else { return None };
         let part = rate * f64::from(self.vus) / f64::from(self.total_vus);
-        Some(Arrivals::new(part, stream(self.study.seed, &[2, u64::from(self.first_vu), self.run])))
+        Some(Arrivals::new(part, stream(self.study.seed, &[2, u64::from(self.first_vu), self.run_key])))
     }
 }
 
 /// What the agent tells a crew.
 #[derive(Debug, Clone, Copy)]
 enum Order {
-    Connect { begin: Instant },
-    Start { at: Instant },
+    Connect {
+        begin: Instant,
+    },
+    Start {
+        at: Instant,
+    },
+    /// Every session of the crew reached its limit: the interval ends with the last of them.
+    Cut,
     Stop,
 }
 
@@ -192,6 +200,7 @@ impl Crew {
             names: W::kinds(shape),
             separate_response: station::separate_response(&plan.profile.pacing),
             threads,
+            orders: orders.clone(),
             epoch,
             waiting: BTreeMap::new(),
             arrivals,
@@ -208,38 +217,38 @@ impl Crew {
 
     /// Opens the sessions, at the study's rate.
     pub fn connect(&self) {
-        self.order(Order::Connect { begin: Instant::now() });
+        order(&self.orders, Order::Connect { begin: Instant::now() });
     }
 
     /// Starts the load at an instant.
     pub fn start(&self, at: Instant) {
-        self.tell(&self.start, at);
-        self.order(Order::Start { at });
+        tell(&self.start, at);
+        order(&self.orders, Order::Start { at });
     }
 
     /// Ends the load: what is still busy after `grace` is stopped by the database, or dropped.
     pub fn stop(&self, grace: Duration) {
         self.watchdog.all_out(Instant::now() + grace);
-        self.tell(&self.stop, ());
-        self.order(Order::Stop);
+        tell(&self.stop, ());
+        order(&self.orders, Order::Stop);
     }
 
     /// Sessions connected now.
     pub fn sessions(&self) -> u32 {
         self.sessions.load(Ordering::Relaxed)
     }
+}
 
-    fn order(&self, order: Order) {
-        for thread in &self.orders {
-            self.tell(thread, order);
-        }
+fn order(threads: &[mpsc::UnboundedSender<Order>], what: Order) {
+    for thread in threads {
+        tell(thread, what);
     }
+}
 
-    /// A thread that has ended needs no orders.
-    fn tell<T>(&self, whom: &mpsc::UnboundedSender<T>, what: T) {
-        if whom.send(what).is_err() {
-            tracing::debug!("an order came after its thread had ended");
-        }
+/// A thread that has ended needs no orders.
+fn tell<T>(whom: &mpsc::UnboundedSender<T>, what: T) {
+    if whom.send(what).is_err() {
+        tracing::debug!("an order came after its thread had ended");
     }
 }
 
@@ -261,6 +270,7 @@ struct Foreman {
     names: Vec<String>,
     separate_response: bool,
     threads: usize,
+    orders: Vec<mpsc::UnboundedSender<Order>>,
     epoch: Instant,
     waiting: BTreeMap<u64, Merged>,
     arrivals: Option<Arrivals>,
@@ -306,6 +316,7 @@ impl Foreman {
                     Some(Report::Idle) => {
                         idle += 1;
                         if idle == self.threads {
+                            order(&self.orders, Order::Cut);
                             self.tell(v1::Phase { kind: v1::phase::Kind::Finished as i32, ..Default::default() });
                         }
                     }

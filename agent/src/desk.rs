@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use secrecy::SecretString;
 use vufleet_proto::v1::{self, command, event::Body, phase};
+use vufleet_scenarios::random::run_key;
 use vufleet_scenarios::study::{self, Edits, Measure, Profile, Study};
 
 use crate::clock::CommonClock;
@@ -177,6 +178,7 @@ impl Desk {
             vus: drive.vus,
             total_vus: drive.total_vus,
             run: prepare.run,
+            run_key: run_key(&prepare.variant, &prepare.profile, prepare.repetition, prepare.attempt),
             interval,
             limit,
             threads: self.config.threads,

@@ -4,6 +4,10 @@
 //! arrivals, short pauses and simulated service times. One thread of the process sleeps until the earliest moment that
 //! anybody waits for and wakes exactly those who are due. Longer waits go to the runtime's own timers, which cost less.
 //! This clock is real time: a runtime's paused time does not pause it.
+//!
+//! All threads share one mutex, which is held for an operation on a heap: 0.13 us a wait with two threads at it and 500 waits
+//! pending (measured, 2 cores). At 100,000 waits a second that is 1 % of the time. A clock for each thread would cost a
+//! sleeping thread each and is not worth that before there are several times as many.
 
 mod waiting;
 

@@ -106,7 +106,6 @@ pub struct Tally {
     kinds: Vec<KindTally>,
     reconnects: u64,
     connect_faults: [u64; FaultKind::ALL.len()],
-    statements_outside: u64,
 }
 
 impl Tally {
@@ -116,7 +115,6 @@ impl Tally {
             kinds: (0..kinds).map(|_| KindTally::new(separate_response)).collect(),
             reconnects: 0,
             connect_faults: [0; FaultKind::ALL.len()],
-            statements_outside: 0,
         }
     }
 
@@ -169,18 +167,12 @@ impl Tally {
         self.connect_faults[fault.index()] += 1;
     }
 
-    /// Records statements that belong to no transaction.
-    pub fn outside(&mut self, statements: u64) {
-        self.statements_outside += statements;
-    }
-
     /// Adds another thread's tally.
     pub fn add(&mut self, other: &Tally) {
         for (sum, kind) in self.kinds.iter_mut().zip(&other.kinds) {
             sum.add(kind);
         }
         self.reconnects += other.reconnects;
-        self.statements_outside += other.statements_outside;
         for (sum, count) in self.connect_faults.iter_mut().zip(other.connect_faults) {
             *sum += count;
         }
@@ -194,7 +186,6 @@ impl Tally {
             kinds: kinds.collect(),
             reconnects: self.reconnects,
             connect_faults: fault_counts(&self.connect_faults),
-            statements_outside: self.statements_outside,
             ..Default::default()
         }
     }

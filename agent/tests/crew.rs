@@ -29,9 +29,19 @@ fn plan(vus: u32, threads: usize) -> CrewPlan {
         vus,
         total_vus: vus,
         run: 1,
+        run_key: 1,
         interval: Duration::from_millis(100),
         limit: None,
         threads,
+    }
+}
+
+/// The next interval, whatever else comes.
+async fn interval(inbox: &mut UnboundedReceiver<(u64, Body)>) -> Interval {
+    loop {
+        if let Body::Interval(interval) = inbox.recv().await.expect("the crew is at work").1 {
+            return interval;
+        }
     }
 }
 
@@ -62,4 +72,23 @@ async fn connected_means_all_of_them() {
         assert_eq!((stopped.kind(), stopped.sessions), (Kind::Stopped, 0));
         assert!(inbox.recv().await.is_none(), "nothing is told twice");
     }
+}
+
+/// Whoever waits for the stop counts the way to the coordinator and back as time of the transactions.
+#[tokio::test]
+async fn the_last_of_counted_transactions_ends_the_interval() {
+    let hour = Duration::from_secs(3_600);
+    let (outlet, mut inbox) = Outlet::new();
+    let counted = CrewPlan { limit: Some(3), interval: hour, ..plan(8, 3) };
+    let crew = Crew::muster(&counted, CommonClock::default(), outlet).unwrap();
+    crew.connect();
+    let mut intervals = Vec::new();
+    assert_eq!(phase(&mut inbox, &mut intervals).await.kind(), Kind::Connected);
+    crew.start(Instant::now());
+    assert_eq!(phase(&mut inbox, &mut intervals).await.kind(), Kind::Finished);
+    let interval = tokio::time::timeout(Duration::from_secs(60), interval(&mut inbox)).await;
+    let interval = interval.expect("it comes by itself, long before an hour is over");
+    assert_eq!(interval.kinds[0].ok, 24);
+    let length = Duration::from_nanos(interval.end_ns - interval.start_ns);
+    assert!(length < hour / 2, "{length:?}");
 }

@@ -47,7 +47,7 @@ pub enum Verb {
     Run(Run),
     /// Print a study's runs, their order and length, and what they touch; connects to nothing
     Plan(Plan),
-    /// Connect from every agent and look at privileges, limits, settings, tables and clocks
+    /// Connect from every driving agent and look at privileges, limits, settings, tables and clocks
     Check(Check),
     /// Build, verify or drop the tables of a study's workload
     #[command(subcommand)]

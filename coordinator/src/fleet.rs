@@ -34,8 +34,6 @@ pub struct ServeOptions {
     pub data: PathBuf,
     /// How long an agent goes on without hearing from us, and how long we wait for one that is silent.
     pub lease: Duration,
-    /// Whether the agents are this process's own children, which return by themselves when they die.
-    pub embedded: bool,
 }
 
 /// What every connection and the autopilot share.

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use vufleet_proto::v1::notice::Level;
 use vufleet_proto::v1::{Line, Live};
 
-use words::{figures, headline, sentence, times};
+use words::{figures, headline, sentence, time};
 
 /// How often a plain line appears while nothing changes.
 const PULSE: Duration = Duration::from_secs(10);
@@ -63,10 +63,11 @@ impl Console {
         }
     }
 
-    /// Prints what the coordinator says: results to stdout, warnings and errors to stderr.
+    /// Prints what the coordinator says: results to stdout, everything else to stderr.
     pub fn line(&mut self, line: &Line) {
         match line.level() {
             Level::Info => self.result(&line.text),
+            Level::Note => self.note(&line.text),
             Level::Warn => self.note(&format!("warning: {}", line.text)),
             Level::Error => self.note(&format!("error: {}", line.text)),
         }
@@ -124,7 +125,7 @@ fn draw(bar: &ProgressBar, live: &Live) {
     if let Some(fraction) = live.fraction {
         bar.set_position((fraction.clamp(0.0, 1.0) * STEPS as f64) as u64);
     }
-    bar.set_prefix([vec![headline(live)], times(live)].concat().join(", "));
+    bar.set_prefix([headline(live)].into_iter().chain(time(live)).collect::<Vec<_>>().join(", "));
     bar.set_message(figures(live).join("  "));
 }
 

@@ -94,6 +94,7 @@ async fn results_go_to_stdout_and_files_and_progress_to_stderr() {
     scene.submitted.accept("7").await;
     scene.submitted.say(Body::Live(Live { phase: "measure".into(), tps: Some(5.0), ..Live::default() })).await;
     scene.submitted.say(Body::Line(Line { level: 1, text: "run 2 is invalid".into() })).await;
+    scene.submitted.say(Body::Line(Line { level: 3, text: "16vu of repetition 2 runs again".into() })).await;
     scene.submitted.line("| the table |").await;
     scene.submitted.output("runs.csv", "a,").await;
     scene.submitted.output("runs.csv", "b\n").await;
@@ -103,7 +104,8 @@ async fn results_go_to_stdout_and_files_and_progress_to_stderr() {
     let file = dir.path().join("7/runs.csv");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "a,b\n");
     assert!(out.contains("| the table |") && out.contains(file.to_str().unwrap()), "{out}");
-    assert!(!out.contains("TPS") && !out.contains("invalid"), "{out}");
+    assert!(!out.contains("TPS") && !out.contains("invalid") && !out.contains("again"), "{out}");
+    assert!(err.contains("16vu of repetition 2 runs again"), "{err}");
     assert!(err.contains("measure: 5.0 TPS") && err.contains("warning: run 2 is invalid"), "{err}");
     assert!(err.contains("error: 1 of 2 runs is valid"), "{err}");
 }

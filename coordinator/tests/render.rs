@@ -7,8 +7,9 @@ use std::io;
 
 use serde_json::Value;
 use synthetic::audit::{all_files, lab, told};
-use synthetic::{AGENTS, LOAD_S, Lab, RAMP_UP_S, Tape, WINDOW_S, near};
+use synthetic::{AGENTS, LOAD_S, Lab, RAMP_UP_S, STUDY, Tape, WINDOW_S, near};
 use vufleet::render::{FILE_NAMES, files, text};
+use vufleet_proto::v1;
 use vufleet_proto::v1::event::Body;
 
 #[test]
@@ -165,13 +166,80 @@ fn samples_csv_has_a_row_for_each_agent_and_interval() {
         assert_eq!(row[column], value, "{column}");
     }
     near(row["read_write_p95_ms"].parse().unwrap(), 10.5, 0.001);
-    let observed = of("observer");
+    let observed: Vec<_> = of("observer").into_iter().filter(|row| row["role"] == "observe").collect();
     assert_eq!(observed.len() as u64, LOAD_S + 2);
     assert_eq!((observed[0]["role"].as_str(), observed[0]["process_cpu_percent"].as_str()), ("observe", "50"));
     assert_eq!(observed[0]["read_write_ok"], "");
     let inside = rows.iter().filter(|row| row["agent"] == "load-a" && row["in_window"] == "true").count() as u64;
     assert_eq!(inside, WINDOW_S);
     assert!(of("load-a").iter().any(|row| row["start_s"] == RAMP_UP_S.to_string()));
+}
+
+#[test]
+fn samples_csv_has_all_that_was_observed() {
+    let mut tape = Tape::new(1);
+    for sample in tape.hosts("observer") {
+        let second = sample.at_ns / 1_000_000_000 % 1_000;
+        let core = |user: u64| v1::CpuTimes { user: second * user, idle: second * (100 - user), ..Default::default() };
+        sample.cores = vec![core(25), core(75)];
+        (sample.load1, sample.memory_total, sample.memory_available) = (1.5, 8 << 30, 3 << 30);
+    }
+    let mut lab = Lab::new();
+    lab.record(tape);
+    let rows = rows(&all_files(&lab.report())["samples.csv"]);
+    let at = |role: &str, start: &str| {
+        let found =
+            rows.iter().find(|row| row["agent"] == "observer" && row["role"] == role && row["start_s"] == start);
+        found.unwrap_or_else(|| panic!("no {role} at {start}"))
+    };
+    for (column, value) in [
+        ("host_cpu_percent", "60"),
+        ("user_percent", "50"),
+        ("system_percent", "10"),
+        ("steal_percent", "0"),
+        ("iowait_percent", "5"),
+        ("core_percent", "25.0 75.0"),
+        ("load1", "1.5"),
+        ("memory_total_bytes", "8589934592"),
+        ("memory_available_bytes", "3221225472"),
+        ("process_cpu_percent", "50"),
+        ("Com_commit", ""),
+    ] {
+        assert_eq!(at("observe", "9")[column], value, "{column}");
+    }
+    for (column, value) in [
+        ("end_s", "9.001"),
+        ("in_window", "true"),
+        ("Com_commit", "6800"),
+        ("Com_select", "26200"),
+        ("host_cpu_percent", ""),
+        ("sessions", ""),
+    ] {
+        assert_eq!(at("counters", "8.999")[column], value, "{column}");
+    }
+    assert_eq!(rows.iter().filter(|row| row["role"] == "counters").count() as u64, LOAD_S + 3);
+}
+
+#[test]
+fn an_agent_in_both_roles_has_its_host_and_its_own_process_in_its_rows() {
+    let mut tape = Tape::new(1);
+    tape.events.retain(|(_, body)| !matches!(body, Body::Host(sample) if sample.role == "drive"));
+    tape.events.iter_mut().filter(|(agent, _)| agent == "observer").for_each(|(agent, _)| *agent = "load-a".to_owned());
+    for sample in tape.hosts("load-a") {
+        sample.processes[0].cpu_ticks = sample.processes[1].cpu_ticks / 5;
+        sample.processes[0].rss_bytes = 7 << 20;
+    }
+    let mut lab = Lab::new();
+    lab.record(tape);
+    let rows = rows(&all_files(&lab.report())["samples.csv"]);
+    let of =
+        |role: &str| rows.iter().find(|row| row["agent"] == "load-a" && row["role"] == role && row["start_s"] == "9");
+    let told = |role: &str| {
+        let row = of(role).unwrap();
+        ["host_cpu_percent", "process_cpu_percent", "process_rss_bytes"].map(|column| row[column].clone())
+    };
+    assert_eq!(told("drive"), ["60", "10", "7340032"]);
+    assert_eq!(told("observe"), ["60", "50", "1073741824"]);
 }
 
 #[test]
@@ -214,6 +282,17 @@ fn histograms_are_percentile_distributions_between_comments() {
     let median = steps.iter().find(|step| step[1] >= 0.5).unwrap();
     near(median[0], 5.0, 0.03);
     assert!(service.contains("#[Mean    =        5.0"), "{service}");
+}
+
+#[test]
+fn a_simulated_target_is_named_once() {
+    let mut lab = Lab::of(&STUDY.replace("\"mysql\"", "\"simulated\""));
+    let mut tape = Tape::new(1);
+    (tape.facts().target_version, tape.facts().connection) =
+        (Some("simulated".to_owned()), Some("simulated".to_owned()));
+    lab.record(tape);
+    let text = text(&lab.report(), 80);
+    assert!(text.contains("target: simulated\n"), "{text}");
 }
 
 #[test]

@@ -146,6 +146,23 @@ fn nothing_of_a_deadlocked_transaction_is_left_or_counted() {
 }
 
 #[test]
+fn counted_transactions_take_the_time_that_they_take() {
+    let dir = tempfile::tempdir().unwrap();
+    // A tenth of a second of work, in intervals of ten seconds.
+    let study = "name = \"counted\"\n[target]\nkind = \"simulated\"\nservice_time = \"5ms\"\n\
+                 [workload]\nkind = \"oltp\"\nscript = \"point_select\"\n[[profiles]]\nvus = 4\n\
+                 [schedule]\ntransactions = 20\nsettle = \"0s\"\nrepetitions = 1\n[monitor]\ninterval = \"10s\"\n";
+    std::fs::write(dir.path().join("study.toml"), study).unwrap();
+    assert_eq!(vufleet(dir.path(), "run study.toml --agents 2 --out out"), Some(0));
+    let results: Value = serde_json::from_slice(&std::fs::read(dir.path().join("out/results.json")).unwrap()).unwrap();
+    let metric = |name: &str| results.pointer(&format!("/runs/0/metrics/{name}")).and_then(Value::as_f64).unwrap();
+    assert_eq!(results["runs"][0]["transactions"]["point_select"]["ok"], 80, "{results:#}");
+    // Four users without a pause are always in a transaction (Little's law), but for the end of the faster ones.
+    let busy = metric("tps") * metric("service_mean_ms") / 1e3;
+    assert!((1.0..4.2).contains(&busy), "{busy} of 4 users were busy: {results:#}");
+}
+
+#[test]
 fn statements_are_counted_in_the_interval_of_the_attempt_that_sent_them() {
     let dir = tempfile::tempdir().unwrap();
     // Every attempt fails, and ten retries take longer than an interval.
@@ -162,6 +179,22 @@ fn statements_are_counted_in_the_interval_of_the_attempt_that_sent_them() {
         let (faults, sent) = (count(&row, "write_only_faults"), count(&row, "write_only_statements"));
         assert!(sent + 2 * 7 >= 7 * faults, "{faults} faults and {sent} statements: {row:?}");
     }
+}
+
+#[test]
+fn another_fleet_inserts_the_same_rows() {
+    let workload = "script = \"insert\"\nauto_inc = false\ntables = 1\ntable_size = 100";
+    let lab = Lab::new(MariaDb::start().unwrap(), workload, "vus = 4", "transactions = 25");
+    let rows = |agents: u32| {
+        assert_eq!(vufleet(lab.dir.path(), &format!("run study.toml --agents {agents} -q")), Some(0));
+        let rows = lab.server.sql("SELECT id, k, c FROM sbtest.sbtest1 WHERE id > 100 ORDER BY id").unwrap();
+        assert_eq!(vufleet(lab.dir.path(), "schema build study.toml --replace -q"), Some(0));
+        rows
+    };
+    // The second run has another number in the same ledger.
+    let (one, three) = (rows(1), rows(3));
+    assert_eq!(one.lines().count(), 100);
+    assert_eq!(one, three);
 }
 
 /// Set when it goes, be it by a panic: the other client must not go on for ever.

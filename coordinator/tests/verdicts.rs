@@ -136,7 +136,11 @@ fn silence(tape: &mut Tape, seconds: std::ops::Range<u64>) {
 
 #[test]
 fn seconds_without_any_transaction() {
-    expect(judge(|tape| silence(tape, 10..12)), Invalid, "no transaction ended for 2 s, from 10.0 s after the start");
+    expect(
+        judge(|tape| silence(tape, 10..12)),
+        Invalid,
+        "no transaction succeeded for 2 s, from 10.0 s after the start",
+    );
     expect(judge(|tape| silence(tape, 10..11)), Valid, "");
     let one_agent = judge(|tape| {
         silence(tape, 0..0);
@@ -148,6 +152,40 @@ fn seconds_without_any_transaction() {
         tape.intervals().flat_map(|(_, it)| &mut it.kinds).for_each(|kind| kind.ok = 5);
     });
     expect(slow, Valid, "");
+}
+
+/// Makes every transaction of some seconds fail, and takes the counters away.
+fn failing(tape: &mut Tape, seconds: std::ops::Range<u64>) {
+    tape.events.retain(|(_, body)| !matches!(body, Body::Counters(_)));
+    for agent in AGENTS {
+        for second in seconds.clone() {
+            let kind = &mut tape.interval(agent, second).kinds[0];
+            (kind.failed, kind.ok) = (std::mem::take(&mut kind.ok), 0);
+        }
+    }
+}
+
+#[test]
+fn transactions_that_fail_are_as_good_as_none() {
+    expect(
+        judge(|tape| failing(tape, 10..12)),
+        Invalid,
+        "no transaction succeeded for 2 s, from 10.0 s after the start",
+    );
+    expect(judge(|tape| failing(tape, 10..11)), Valid, "");
+    let words = "no transaction succeeded inside the window, and 4000 were given up; `vufleet run --smoke` shows the \
+                 database's words";
+    expect(judge(|tape| failing(tape, 0..LOAD_S)), Invalid, words);
+    let counted = judge(|tape| {
+        tape.facts().measure = MeasureFacts::Transactions(10);
+        failing(tape, 0..LOAD_S);
+    });
+    assert!(counted.1.contains("no transaction succeeded inside the window, and 4600"), "{}", counted.1);
+    let unsure = judge(|tape| {
+        failing(tape, 0..LOAD_S);
+        tape.interval("load-a", 9).kinds[0].rollback = 1;
+    });
+    expect(unsure, Valid, "");
 }
 
 #[test]

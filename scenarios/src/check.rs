@@ -11,11 +11,9 @@ mod server;
 mod terminals;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::study::{Study, TargetKind};
-
-/// Sessions beside the virtual users': counters, control statements, and each agent's spare one for interrupts.
-pub const SPARE_SESSIONS: u64 = 5;
 
 /// Which login has to ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +64,16 @@ pub struct AgentFacts {
     pub ports: (u32, u32),
     /// Sessions it has to open in the largest profile; 0 when it drives none.
     pub sessions_wanted: u64,
+    /// How well its clock is known on the coordinator's; none while nobody knows.
+    pub clock_uncertainty: Option<Duration>,
+}
+
+/// How well clocks must be known for a window: none is one of counted transactions, whose service times are each agent's
+/// own.
+pub fn clock_bound(window: Option<Duration>) -> Duration {
+    const MOST: Duration = Duration::from_millis(50);
+    const WINDOWS_PART: u32 = 200;
+    window.map_or(MOST, |window| MOST.min(window / WINDOWS_PART))
 }
 
 /// How bad it is, the worst first.

@@ -34,6 +34,13 @@ pub fn session_stream(seat: &Seat) -> Stream {
     stream(seat.seed, &[SESSION, u64::from(seat.vu), u64::from(seat.session)])
 }
 
+/// Which run of a study this is: the same whoever makes it, and whatever else has been made before. The run's number in
+/// a ledger would let another fleet insert other rows.
+pub fn run_key(variant: &str, profile: &str, repetition: u32, attempt: u32) -> u64 {
+    let text = |state, text: &str| text.bytes().fold(mix(state), |state, byte| mix(state ^ u64::from(byte)));
+    [repetition, attempt].iter().fold(text(text(0, variant), profile), |state, count| mix(state ^ u64::from(*count)))
+}
+
 /// A session's stream of keys that must not repeat between runs. Another generation is another stream, for when the
 /// keys of this one turn out to be taken.
 pub fn key_stream(seat: &Seat, generation: u64) -> Stream {
@@ -95,6 +102,22 @@ mod tests {
         assert_ne!(first, key_stream(&seat, 1).next_u64());
         assert_ne!(first, key_stream(&Seat { run: 8, ..seat }, 0).next_u64());
         assert_ne!(first, session_stream(&seat).next_u64());
+    }
+
+    #[test]
+    fn runs_of_a_study_have_keys_of_their_own() {
+        let keys: std::collections::BTreeSet<u64> = [
+            ("baseline", "4vu", 1, 1),
+            ("baseline", "4vu", 2, 1),
+            ("baseline", "4vu", 1, 2),
+            ("baseline", "16vu", 1, 1),
+            ("audit", "4vu", 1, 1),
+            ("baseline4", "vu", 1, 1),
+        ]
+        .map(|(variant, profile, repetition, attempt)| run_key(variant, profile, repetition, attempt))
+        .into();
+        assert_eq!(keys.len(), 6);
+        assert!(keys.contains(&run_key("audit", "4vu", 1, 1)), "a function of these alone");
     }
 
     #[test]

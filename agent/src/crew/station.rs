@@ -94,6 +94,7 @@ impl<W: Workload> Shift<W> {
                 order = self.station.orders.recv() => match order {
                     Some(Order::Connect { begin }) => self.seat_users::<S>(begin, &connected),
                     Some(Order::Start { at }) => self.begin(at).await,
+                    Some(Order::Cut) => self.cut(),
                     Some(Order::Stop) | None => self.stop(),
                 },
                 Some(seat) = self.station.kills.recv() => self.locals[seat].kill(),

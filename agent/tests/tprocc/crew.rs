@@ -100,6 +100,7 @@ impl Load {
             profile,
             study: Arc::new(study),
             run: 1,
+            run_key: 1,
             interval: Duration::from_millis(100),
             limit,
             threads: 2,

@@ -16,7 +16,8 @@ pub(super) struct FleetPoint {
     pub(super) inside: bool,
     pub(super) end_ns: u64,
     pub(super) length_ns: u64,
-    pub(super) ended: f64,
+    /// Transactions that ended as intended.
+    pub(super) done: f64,
     rate: f64,
 }
 
@@ -33,7 +34,7 @@ pub(super) fn series(fold: &Fold<'_>, window: Window) -> BTreeMap<i64, FleetPoin
         point.inside |= window.holds(sample.start_ns, sample.end_ns);
         point.end_ns = point.end_ns.max(sample.end_ns);
         point.length_ns = point.length_ns.max(sample.length_ns());
-        point.ended += work.ended();
+        point.done += work.transactions();
         point.rate += work.transactions() * 1e9 / sample.length_ns().max(1) as f64;
     }
     series

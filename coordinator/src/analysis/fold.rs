@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use vufleet_proto::v1;
 use vufleet_proto::v1::event::Body;
 use vufleet_proto::v1::phase::Kind as PhaseKind;
 
+use super::counters::Counters;
 use super::host::HostPoint;
 use super::latency::Latency;
 use super::orders::OrdersReading;
@@ -33,6 +35,7 @@ pub struct Fold<'a> {
     pub(super) hosts: BTreeMap<HostKey, Vec<HostPoint>>,
     pub(super) readings: Vec<Reading>,
     pub(super) orders: Vec<OrdersReading>,
+    pub(super) counters: Counters,
     /// Every transaction of the run, whatever its interval is good for.
     pub(super) whole: BTreeMap<String, KindSample>,
     pub(super) reading_error: Option<String>,
@@ -80,6 +83,7 @@ impl<'a> Fold<'a> {
             hosts: BTreeMap::new(),
             readings: Vec::new(),
             orders: Vec::new(),
+            counters: Counters::default(),
             whole: BTreeMap::new(),
             reading_error: None,
             facts: Vec::new(),
@@ -104,13 +108,18 @@ impl<'a> Fold<'a> {
                 let key = HostKey { agent: agent.to_owned(), drives: sample.role == DRIVE };
                 self.hosts.entry(key).or_default().push(HostPoint::of(sample));
             }
-            Some(Body::Counters(counters)) => match (OrdersReading::of(counters), Reading::of(counters)) {
-                (Some(orders), _) => self.orders.push(orders),
-                (None, Ok(reading)) => self.readings.push(reading),
-                (None, Err(error)) => self.reading_error = Some(error),
-            },
+            Some(Body::Counters(counters)) => self.reading(agent, counters),
             Some(Body::Phase(phase)) => self.phase(agent, phase.kind(), phase.sessions, &phase.message),
             _ => {}
+        }
+    }
+
+    fn reading(&mut self, agent: &str, counters: &v1::Counters) {
+        self.counters.take(agent, counters);
+        match (OrdersReading::of(counters), Reading::of(counters)) {
+            (Some(orders), _) => self.orders.push(orders),
+            (None, Ok(reading)) => self.readings.push(reading),
+            (None, Err(error)) => self.reading_error = Some(error),
         }
     }
 
@@ -153,6 +162,7 @@ impl<'a> Fold<'a> {
         self.samples.sort_by(|a, b| (a.start_ns, &a.agent).cmp(&(b.start_ns, &b.agent)));
         self.readings.sort_by_key(Reading::at_ns);
         self.orders.sort_by_key(OrdersReading::at_ns);
+        self.counters.sort();
         for points in self.hosts.values_mut() {
             points.sort_by_key(|point| point.at_ns);
         }

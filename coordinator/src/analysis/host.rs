@@ -5,8 +5,6 @@ use vufleet_proto::v1;
 /// Roles of processes in a sample.
 const DATABASE: &str = "database";
 const AGENT: &str = "agent";
-/// Role of a database's host in its samples.
-const OBSERVE: &str = "observe";
 
 /// The part of a host sample that reports need.
 #[derive(Debug, Clone, PartialEq)]
@@ -14,27 +12,29 @@ pub struct HostPoint {
     /// When it was taken.
     pub at_ns: u64,
     ticks_per_s: u64,
-    idle: u64,
-    total: u64,
-    iowait: u64,
-    process: Option<ProcessPoint>,
+    cpu: v1::CpuTimes,
+    cores: Vec<v1::CpuTimes>,
+    load1: f64,
+    memory_total: u64,
+    memory_available: u64,
+    database: Option<ProcessPoint>,
+    agent: Option<ProcessPoint>,
     disk_read: u64,
     disk_written: u64,
     received: u64,
     sent: u64,
 }
 
-/// The same of a process: the database on its host, the agent on one that drives.
+/// The same of a process.
 #[derive(Debug, Clone, PartialEq)]
 struct ProcessPoint {
-    is_database: bool,
     name: String,
     identity: (i32, u64),
     cpu_ticks: u64,
     rss_bytes: u64,
 }
 
-/// What a host did between two instants. Percentages are of all its cores.
+/// What a host did between two instants. Percentages are of all its cores unless they are a core's.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HostUse {
     /// First instant.
@@ -43,16 +43,26 @@ pub struct HostUse {
     pub to_ns: u64,
     /// Time not idle and not waiting for disks; time stolen by a hypervisor is in it.
     pub cpu_percent: Option<f64>,
+    /// Time spent outside the kernel.
+    pub user_percent: Option<f64>,
+    /// Time spent in the kernel, interrupts included.
+    pub system_percent: Option<f64>,
+    /// Time that a hypervisor gave to somebody else.
+    pub steal_percent: Option<f64>,
     /// Time idle while a disk was being waited for.
     pub iowait_percent: Option<f64>,
-    /// CPU of the process of interest, on the same base.
-    pub process_cpu_percent: Option<f64>,
-    /// The same as a time.
-    pub process_cpu_ms: Option<f64>,
-    /// Memory of that process at the end.
-    pub process_rss_bytes: Option<u64>,
-    /// Whether that process is the database.
-    pub is_database: bool,
+    /// As `cpu_percent`, of each core by itself; none where their number changed.
+    pub core_percent: Vec<f64>,
+    /// Load average of one minute, at the end.
+    pub load1: Option<f64>,
+    /// Memory of the host.
+    pub memory_total_bytes: Option<u64>,
+    /// What of it programs could have without swapping, at the end.
+    pub memory_available_bytes: Option<u64>,
+    /// The database's process, where this host has it.
+    pub database: Option<ProcessUse>,
+    /// The agent's own process.
+    pub agent: Option<ProcessUse>,
     /// Read from disks.
     pub disk_read_bytes_per_s: Option<f64>,
     /// Written to disks.
@@ -63,26 +73,31 @@ pub struct HostUse {
     pub net_tx_bytes_per_s: Option<f64>,
 }
 
+/// What a process did between two instants.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ProcessUse {
+    /// Of all cores of the host; none where it was another process at the beginning.
+    pub cpu_percent: Option<f64>,
+    /// The same as a time.
+    pub cpu_ms: Option<f64>,
+    /// Resident memory at the end.
+    pub rss_bytes: Option<u64>,
+}
+
 impl HostPoint {
     /// Keeps of a sample what reports need.
     pub fn of(sample: &v1::HostSample) -> HostPoint {
-        let cpu = sample.cpu.unwrap_or_default();
-        // A database that is away must not be told with the figures of the agent that looks for it.
-        let of_interest = if sample.role == OBSERVE { DATABASE } else { AGENT };
-        let process = sample.processes.iter().find(|process| process.role == of_interest);
+        let process = |role: &str| sample.processes.iter().find(|process| process.role == role).map(ProcessPoint::of);
         HostPoint {
             at_ns: sample.at_ns,
             ticks_per_s: u64::from(sample.ticks_per_s).max(1),
-            idle: cpu.idle,
-            iowait: cpu.iowait,
-            total: cpu.user + cpu.system + cpu.iowait + cpu.steal + cpu.idle,
-            process: process.map(|process| ProcessPoint {
-                is_database: process.role == DATABASE,
-                name: process.name.clone(),
-                identity: (process.pid, process.started_ticks),
-                cpu_ticks: process.cpu_ticks,
-                rss_bytes: process.rss_bytes,
-            }),
+            cpu: sample.cpu.unwrap_or_default(),
+            cores: sample.cores.clone(),
+            load1: sample.load1,
+            memory_total: sample.memory_total,
+            memory_available: sample.memory_available,
+            database: process(DATABASE),
+            agent: process(AGENT),
             disk_read: sample.disks.iter().map(|disk| disk.read_bytes).sum(),
             disk_written: sample.disks.iter().map(|disk| disk.write_bytes).sum(),
             received: sample.nets.iter().map(|net| net.rx_bytes).sum(),
@@ -92,22 +107,24 @@ impl HostPoint {
 
     /// What changed until `later`. Counters that fell say nothing, and neither do those of another process.
     pub fn until(&self, later: &HostPoint) -> HostUse {
-        let total = grown(self.total, later.total).filter(|total| *total > 0.0);
-        let idle = grown(self.idle, later.idle);
-        let iowait = grown(self.iowait, later.iowait);
-        let share = |part: Option<f64>| Some((100.0 * part? / total?).clamp(0.0, 100.0));
-        let process_ticks = self.process_ticks(later);
+        let share = |part: fn(&v1::CpuTimes) -> u64| share(&self.cpu, &later.cpu, part);
         let seconds = later.at_ns.saturating_sub(self.at_ns) as f64 / 1e9;
         let rate = |from, to| grown(from, to).filter(|_| seconds > 0.0).map(|bytes| bytes / seconds);
+        let known = later.memory_total > 0;
         HostUse {
             from_ns: self.at_ns,
             to_ns: later.at_ns,
-            cpu_percent: share(total.zip(idle).zip(iowait).map(|((total, idle), iowait)| total - idle - iowait)),
-            iowait_percent: share(iowait),
-            process_cpu_percent: share(process_ticks),
-            process_cpu_ms: process_ticks.map(|ticks| ticks * 1e3 / self.ticks_per_s as f64),
-            process_rss_bytes: later.process.as_ref().map(|process| process.rss_bytes),
-            is_database: later.process.as_ref().is_some_and(|process| process.is_database),
+            cpu_percent: share(busy),
+            user_percent: share(|cpu| cpu.user),
+            system_percent: share(|cpu| cpu.system),
+            steal_percent: share(|cpu| cpu.steal),
+            iowait_percent: share(|cpu| cpu.iowait),
+            core_percent: self.core_percent(later),
+            load1: known.then_some(later.load1),
+            memory_total_bytes: known.then_some(later.memory_total),
+            memory_available_bytes: known.then_some(later.memory_available),
+            database: self.process_use(later, |point| point.database.as_ref()),
+            agent: self.process_use(later, |point| point.agent.as_ref()),
             disk_read_bytes_per_s: rate(self.disk_read, later.disk_read),
             disk_write_bytes_per_s: rate(self.disk_written, later.disk_written),
             net_rx_bytes_per_s: rate(self.received, later.received),
@@ -115,17 +132,61 @@ impl HostPoint {
         }
     }
 
-    fn process_ticks(&self, later: &HostPoint) -> Option<f64> {
-        let (from, to) = (self.process.as_ref()?, later.process.as_ref()?);
-        if from.identity != to.identity { None } else { grown(from.cpu_ticks, to.cpu_ticks) }
+    fn core_percent(&self, later: &HostPoint) -> Vec<f64> {
+        if self.cores.len() != later.cores.len() {
+            return Vec::new();
+        }
+        let pairs = self.cores.iter().zip(&later.cores);
+        pairs.map(|(from, to)| share(from, to, busy)).collect::<Option<_>>().unwrap_or_default()
+    }
+
+    fn process_use(
+        &self,
+        later: &HostPoint,
+        which: impl Fn(&HostPoint) -> Option<&ProcessPoint>,
+    ) -> Option<ProcessUse> {
+        let to = which(later)?;
+        let from = which(self).filter(|from| from.identity == to.identity);
+        let ticks = from.and_then(|from| grown(from.cpu_ticks, to.cpu_ticks));
+        let all = grown(all(&self.cpu), all(&later.cpu)).filter(|all| *all > 0.0);
+        Some(ProcessUse {
+            cpu_percent: ticks.zip(all).map(|(ticks, all)| (100.0 * ticks / all).clamp(0.0, 100.0)),
+            cpu_ms: ticks.map(|ticks| ticks * 1e3 / self.ticks_per_s as f64),
+            rss_bytes: Some(to.rss_bytes),
+        })
     }
 
     /// The database process that was there and is another, or none, in `later`.
     pub fn database_lost_in(&self, later: &HostPoint) -> Option<&str> {
-        let from = self.process.as_ref().filter(|process| process.is_database)?;
-        let same = later.process.as_ref().is_some_and(|to| to.identity == from.identity);
+        let from = self.database.as_ref()?;
+        let same = later.database.as_ref().is_some_and(|to| to.identity == from.identity);
         (!same).then_some(from.name.as_str())
     }
+}
+
+impl ProcessPoint {
+    fn of(process: &v1::ProcessSample) -> ProcessPoint {
+        ProcessPoint {
+            name: process.name.clone(),
+            identity: (process.pid, process.started_ticks),
+            cpu_ticks: process.cpu_ticks,
+            rss_bytes: process.rss_bytes,
+        }
+    }
+}
+
+fn busy(cpu: &v1::CpuTimes) -> u64 {
+    cpu.user + cpu.system + cpu.steal
+}
+
+fn all(cpu: &v1::CpuTimes) -> u64 {
+    busy(cpu) + cpu.iowait + cpu.idle
+}
+
+/// By how much a part of the time grew, in per cent of all time.
+fn share(from: &v1::CpuTimes, to: &v1::CpuTimes, part: fn(&v1::CpuTimes) -> u64) -> Option<f64> {
+    let total = grown(all(from), all(to)).filter(|total| *total > 0.0)?;
+    Some((100.0 * grown(part(from), part(to))? / total).clamp(0.0, 100.0))
 }
 
 fn grown(from: u64, to: u64) -> Option<f64> {

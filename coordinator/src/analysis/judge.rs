@@ -1,11 +1,15 @@
 //! Looks for everything that speaks against a run.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+use vufleet_scenarios::check::clock_bound;
 
 use super::fold::Fold;
 use super::measure::Measured;
 use super::missing::missing_samples;
 use super::outage::outage;
+use super::sample::NEW_ORDER;
 use super::verdict::{Reason, Verdict};
 use super::window::Window;
 use super::witness::{Agreement, Witness};
@@ -20,9 +24,6 @@ const BEHIND: f64 = 0.01;
 const BEHIND_ERRORS: f64 = 3.0;
 /// Share of the arrivals that may not start: a few are on their way to a session when the load ends.
 const NOT_STARTED: f64 = 0.001;
-/// The clocks' uncertainty may be this at most, and this share of the window.
-const CLOCK_NS: f64 = 50e6;
-const CLOCK_SHARE: f64 = 0.005;
 
 /// Everything found against a run, the worst first.
 pub(super) fn reasons(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
@@ -85,13 +86,16 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
         reasons.push(Reason::TooFewSessions { connected, wanted: facts.sessions });
     }
     reasons.extend(outage(fold, measured, facts).map(Reason::Outage));
+    if measured.work.transactions() == 0.0 {
+        reasons.push(Reason::NothingDone { failed: Some(measured.work.failed as u64) });
+    }
     reasons.extend(measured.witness.iter().filter_map(disagreement));
     // A run that was cut off owes no samples for the rest of its window.
     if matches!(fold.run.end, None | Some((_, RunEnd::Finished))) {
         missing_samples(fold, measured, facts, reasons);
     }
     if !facts.shared_host {
-        reasons.extend(measured.hosts.iter().filter(|host| host.key.drives).filter_map(|host| {
+        reasons.extend(measured.hosts.iter().filter(|host| fold.drives(&host.key)).filter_map(|host| {
             let cpu_percent = host.usage.cpu_percent.filter(|percent| *percent > BUSY_PERCENT)?;
             Some(Reason::DriverBusy { agent: host.key.agent.clone(), cpu_percent })
         }));
@@ -100,6 +104,7 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     if percent > ERRORS_PERCENT {
         reasons.push(Reason::Errors { percent });
     }
+    reasons.extend(orders_astray(fold));
     reasons.extend(clock_doubt(fold, measured));
     reasons.extend(
         measured.drift.filter(|drift| drift.is_real()).map(|drift| Reason::Unsteady { drift_percent: drift.percent }),
@@ -151,11 +156,18 @@ fn disagreement(witness: &Witness) -> Option<Reason> {
     })
 }
 
+/// Rows do not forget: over a whole run the database has every order that was committed, and no other.
+fn orders_astray(fold: &Fold<'_>) -> Option<Reason> {
+    let whole = fold.whole_run().remove(NEW_ORDER)?;
+    let (client, database) = (whole.client?, whole.database?);
+    let is_told = (client..=client + whole.unknown).contains(&database);
+    (!is_told).then_some(Reason::OrdersAstray { counts: Some((client, whole.unknown, database)) })
+}
+
 fn clock_doubt(fold: &Fold<'_>, measured: &Measured) -> Option<Reason> {
     let worst_ns = fold.inside(measured.window).map(|sample| sample.uncertainty_ns).max()? as f64;
-    let length_ns = measured.end_ns.saturating_sub(measured.window.start_ns) as f64;
-    // Service times, which are what a number of transactions is run for, are each agent's own.
-    let bound_ns = if measured.by_transactions { CLOCK_NS } else { CLOCK_NS.min(CLOCK_SHARE * length_ns) };
+    let length = Duration::from_nanos(measured.end_ns.saturating_sub(measured.window.start_ns));
+    let bound_ns = clock_bound((!measured.by_transactions).then_some(length)).as_nanos() as f64;
     (worst_ns > bound_ns).then_some(Reason::ClockUncertain { uncertainty_ms: worst_ns / 1e6, bound_ms: bound_ns / 1e6 })
 }
 

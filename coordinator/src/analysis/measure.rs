@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::drift::Drift;
-use super::fold::Fold;
+use super::fold::{Fold, HostKey};
 use super::host;
 use super::latency::Latency;
 use super::run::{HostReport, KindLatencies, KindReport, RunReport, WholeRun};
@@ -149,10 +149,7 @@ impl Fold<'_> {
     }
 
     fn put_hosts(&self, measured: &Measured, metrics: &mut Metrics) {
-        // An agent that drives and observes samples its host once.
-        let drivers = self.run.facts.iter().flat_map(|facts| &facts.driving);
-        let driving = |host: &&HostReport| host.key.drives || drivers.clone().any(|it| it.name == host.key.agent);
-        let driving = measured.hosts.iter().filter(driving);
+        let driving = measured.hosts.iter().filter(|host| self.drives(&host.key));
         metrics.put(Metric::DriverHostCpuPercent, driving.filter_map(|host| host.usage.cpu_percent).reduce(f64::max));
         let Some(host) = self.database_host(&measured.hosts) else { return };
         let usage = &host.usage;
@@ -161,12 +158,18 @@ impl Fold<'_> {
         metrics.put(Metric::DbDiskWriteBytesPerS, usage.disk_write_bytes_per_s);
         metrics.put(Metric::DbNetRxBytesPerS, usage.net_rx_bytes_per_s);
         metrics.put(Metric::DbNetTxBytesPerS, usage.net_tx_bytes_per_s);
-        if usage.is_database {
-            metrics.put(Metric::DbProcessCpuPercent, usage.process_cpu_percent);
+        if let Some(database) = &usage.database {
+            metrics.put(Metric::DbProcessCpuPercent, database.cpu_percent);
             let transactions = work_between(&self.samples, usage.from_ns, usage.to_ns).transactions();
-            let cpu_ms = usage.process_cpu_ms.filter(|_| transactions > 0.0);
+            let cpu_ms = database.cpu_ms.filter(|_| transactions > 0.0);
             metrics.put(Metric::CpuMsPerTxn, cpu_ms.map(|ms| ms / transactions));
         }
+    }
+
+    /// Whether virtual users live on a host. An agent that drives and observes samples its host once, as an observer.
+    pub(super) fn drives(&self, host: &HostKey) -> bool {
+        let drivers = || self.run.facts.iter().flat_map(|facts| &facts.driving);
+        host.drives || drivers().any(|driver| driver.name == host.agent)
     }
 
     /// The host that the database's figures are of: where its counters are read, else where its process was found.
@@ -179,7 +182,7 @@ impl Fold<'_> {
         let observed = || hosts.iter().filter(|host| !host.key.drives);
         observed()
             .find(|host| Some(host.key.agent.as_str()) == counters_agent)
-            .or_else(|| observed().find(|host| host.usage.is_database))
+            .or_else(|| observed().find(|host| host.usage.database.is_some()))
             .or_else(|| observed().next())
     }
 
@@ -222,8 +225,16 @@ impl Fold<'_> {
         let comparable = self.outline.has_server_counters() && !self.restarted(window.start_ns, end_ns);
         let Some((first, last)) = edges.filter(|_| comparable) else { return witnesses };
         let sessions = self.profile.vus * self.profile.sessions_per_vu;
-        let (profile, samples) = (self.profile, &self.samples);
-        witnesses.extend(Comparison { profile, first, last, samples, sessions, clock_uncertainty_ns }.witnesses());
+        let comparison = Comparison {
+            profile: self.profile,
+            first,
+            last,
+            samples: &self.samples,
+            sessions,
+            clock_uncertainty_ns,
+            rollbacks_unseen: self.rollbacks_unseen(),
+        };
+        witnesses.extend(comparison.witnesses());
         witnesses
     }
 
@@ -244,7 +255,8 @@ impl Fold<'_> {
     pub(super) fn whole_run(&self) -> BTreeMap<String, WholeRun> {
         let mut whole: BTreeMap<String, WholeRun> = BTreeMap::new();
         for (kind, counted) in &self.whole {
-            whole.insert(kind.clone(), WholeRun { client: counted.ok, unknown: counted.unknown, database: None });
+            let client = (kind != NEW_ORDER || !self.rollbacks_unseen()).then_some(counted.ok);
+            whole.insert(kind.clone(), WholeRun { client, unknown: counted.unknown, database: None });
         }
         if self.profile.order_entry.is_some() {
             if let Some(total) = whole.get_mut(NEW_ORDER) {

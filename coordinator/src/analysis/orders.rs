@@ -96,6 +96,6 @@ impl Fold<'_> {
 }
 
 /// How many of so many calls stand, and three standard deviations of that.
-fn standing(calls: f64) -> (f64, f64) {
+pub(super) fn standing(calls: f64) -> (f64, f64) {
     (calls * STANDING, 3.0 * f64::sqrt(calls * STANDING * (1.0 - STANDING)))
 }

@@ -6,7 +6,7 @@ use super::measure::Measured;
 use super::witness::Reading;
 use crate::ledger::{Pace, RunFacts};
 
-/// No transaction for so long is an outage where there were more than `SILENCE_RATE` a second before.
+/// No transaction that succeeded for so long is an outage where there were more than `SILENCE_RATE` a second before.
 const SILENCE_NS: u64 = 2_000_000_000;
 const SILENCE_RATE: f64 = 10.0;
 
@@ -52,8 +52,8 @@ fn silence(fold: &Fold<'_>, measured: &Measured) -> Option<String> {
     }
     let (mut count, mut time_ns, mut silent_ns) = (0.0, 0, 0);
     for point in series(fold, measured.window).values() {
-        if point.ended > 0.0 {
-            count += point.ended;
+        if point.done > 0.0 {
+            count += point.done;
             time_ns += point.length_ns;
             silent_ns = 0;
         } else if point.inside {
@@ -63,7 +63,7 @@ fn silence(fold: &Fold<'_>, measured: &Measured) -> Option<String> {
         if silent_ns >= SILENCE_NS && rate_before > SILENCE_RATE {
             let from_s = measured.window.seconds(point.end_ns) - silent_ns as f64 / 1e9;
             return Some(format!(
-                "no transaction ended for {:.0} s, from {from_s:.1} s after the start",
+                "no transaction succeeded for {:.0} s, from {from_s:.1} s after the start",
                 silent_ns as f64 / 1e9
             ));
         }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use vufleet_scenarios::session::FaultKind;
 
 use super::Metrics;
+use super::counters::Counters;
 use super::fold::{Fold, HostKey, KindTotal};
 use super::host::HostUse;
 use super::judge;
@@ -63,6 +64,8 @@ pub struct RunReport {
     pub host_series: Vec<HostReport>,
     /// Latencies inside the window, by transaction kind.
     pub latencies: Vec<KindLatencies>,
+    /// Every reading of the database's own counters.
+    pub counters: Counters,
     /// The server's version.
     pub target_version: Option<String>,
     /// How the target was reached.
@@ -74,7 +77,7 @@ pub struct RunReport {
 /// One transaction kind of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct KindReport {
-    /// Ended as intended.
+    /// Ended as intended; those rolled back on purpose among them where that cannot be seen.
     pub ok: u64,
     /// Rolled back on purpose; none where that cannot be seen.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,8 +112,9 @@ pub struct KindReport {
 /// Counts from first connection to last disconnect.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct WholeRun {
-    /// Committed, as the virtual users counted.
-    pub client: u64,
+    /// Committed, as the virtual users counted; none where they cannot tell a rolled-back call from another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client: Option<u64>,
     /// May have happened or not.
     pub unknown: u64,
     /// What the database counted.
@@ -170,6 +174,7 @@ impl RunReport {
         report.whole_run = fold.whole_run();
         report.host_series = fold.host_series();
         report.samples = fold.samples;
+        report.counters = fold.counters;
         report
     }
 
@@ -199,6 +204,7 @@ impl RunReport {
             samples: Vec::new(),
             host_series: Vec::new(),
             latencies: Vec::new(),
+            counters: Counters::default(),
             target_version: facts.and_then(|facts| facts.target_version.clone()),
             connection: facts.and_then(|facts| facts.connection.clone()),
             shared_host: facts.is_some_and(|facts| facts.shared_host),

@@ -35,8 +35,6 @@ pub struct Sample {
     pub due: u64,
     /// Arrivals that nobody could take.
     pub not_started: u64,
-    /// Statements outside any transaction.
-    pub statements_outside: u64,
     /// Faults of opening connections.
     pub connect_faults: FaultCounts,
     /// By transaction kind.
@@ -101,7 +99,6 @@ impl Sample {
             reconnects: interval.reconnects,
             due: interval.due,
             not_started: interval.not_started,
-            statements_outside: interval.statements_outside,
             connect_faults: fault_counts(&interval.connect_faults),
             kinds,
         };
@@ -120,7 +117,7 @@ impl Sample {
 
     /// What was done in it.
     pub fn work(&self) -> Work {
-        let mut work = Work { statements_outside: self.statements_outside as f64, ..Work::default() };
+        let mut work = Work::default();
         for kind in &self.kinds {
             work.ok += kind.ok as f64;
             work.rollback += kind.rollback as f64;
@@ -205,8 +202,6 @@ pub struct Work {
     pub failed: f64,
     /// Statements of transactions.
     pub statements: f64,
-    /// Statements of nobody's transaction.
-    pub statements_outside: f64,
     /// Faults of any kind.
     pub faults: f64,
     /// ROLLBACKs sent because of a fault.
@@ -235,7 +230,6 @@ impl Work {
         self.unknown += other.unknown * share;
         self.failed += other.failed * share;
         self.statements += other.statements * share;
-        self.statements_outside += other.statements_outside * share;
         self.faults += other.faults * share;
         self.fault_rollbacks += other.fault_rollbacks * share;
         self.new_orders += other.new_orders * share;

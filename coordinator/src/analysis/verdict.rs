@@ -66,6 +66,11 @@ pub enum Reason {
     },
     /// The database was away inside the window.
     Outage(String),
+    /// No transaction inside the window did what it was sent for.
+    NothingDone {
+        /// How many were given up; none when that is withheld.
+        failed: Option<u64>,
+    },
     /// The database was not in the variant's state.
     WrongState {
         /// The variant.
@@ -116,6 +121,11 @@ pub enum Reason {
         /// Faults per hundred transactions.
         percent: f64,
     },
+    /// Over the whole run the database took other orders than the virtual users placed.
+    OrdersAstray {
+        /// Committed and of unknown outcome as the virtual users count, and taken by the database; none when withheld.
+        counts: Option<(u64, u64, u64)>,
+    },
     /// The clocks do not agree well enough.
     ClockUncertain {
         /// The worst.
@@ -152,6 +162,7 @@ impl Reason {
             Reason::Witness { verdict, .. } => *verdict,
             Reason::DriverBusy { .. }
             | Reason::Errors { .. }
+            | Reason::OrdersAstray { .. }
             | Reason::ClockUncertain { .. }
             | Reason::Unsteady { .. }
             | Reason::EndedEarly { .. }
@@ -167,6 +178,8 @@ impl Reason {
             Reason::Witness { metric, difference_percent, source, verdict, .. } => {
                 Reason::Witness { metric, difference_percent, counts: None, source, verdict }
             }
+            Reason::NothingDone { .. } => Reason::NothingDone { failed: None },
+            Reason::OrdersAstray { .. } => Reason::OrdersAstray { counts: None },
             Reason::NotStarted { .. } => Reason::NotStarted { counts: None },
             Reason::Behind { .. } => Reason::Behind { counts: None },
             other => other,
@@ -193,6 +206,12 @@ impl fmt::Display for Reason {
             Reason::TooFewSessions { connected, wanted } => {
                 write!(f, "{connected} of {wanted} sessions were connected when the window began")
             }
+            Reason::NothingDone { failed: None | Some(0) } => f.write_str("no transaction succeeded inside the window"),
+            Reason::NothingDone { failed: Some(failed) } => write!(
+                f,
+                "no transaction succeeded inside the window, and {failed} were given up; `vufleet run --smoke` shows the \
+                 database's words"
+            ),
             Reason::WrongState { variant, found } => write!(f, "the database was not in state {variant:?}: {found}"),
             Reason::SamplesMissing { agent, what, got, expected } => {
                 write!(f, "agent {agent} delivered {got} of {expected} {what}")
@@ -224,6 +243,13 @@ impl Reason {
                 write!(f, "the host of driving agent {agent} was {cpu_percent:.0} % busy; add agents on other hosts")
             }
             Reason::Errors { percent } => write!(f, "{percent:.1} faults per 100 transactions"),
+            Reason::OrdersAstray { counts } => {
+                f.write_str("over the whole run the database took other orders than the virtual users placed")?;
+                if let Some((client, unknown, database)) = counts {
+                    write!(f, " ({database} against {client} and {unknown} of unknown outcome)")?;
+                }
+                f.write_str("; orders are lost or doubled, or somebody else places some")
+            }
             Reason::ClockUncertain { uncertainty_ms, bound_ms } => {
                 write!(f, "the agents' clocks are known to {uncertainty_ms:.1} ms, the window needs {bound_ms:.1} ms")
             }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::host::HostUse;
+use super::counters::Counters;
+use super::host::{HostUse, ProcessUse};
 use super::verdict::Reason;
 use super::window::Window;
 use super::{Cell, HostReport, ProfileReport, Report, RunReport};
@@ -96,6 +97,7 @@ impl RunReport {
                 false => self.host_series.into_iter().map(HostReport::withheld).collect(),
             },
             latencies: Vec::new(),
+            counters: Counters::default(),
             target_version: self.target_version,
             connection: self.connection,
             shared_host: self.shared_host,
@@ -112,16 +114,27 @@ impl HostReport {
                 from_ns: usage.from_ns,
                 to_ns: usage.to_ns,
                 cpu_percent: usage.cpu_percent,
+                user_percent: usage.user_percent,
+                system_percent: usage.system_percent,
+                steal_percent: usage.steal_percent,
                 iowait_percent: usage.iowait_percent,
-                process_cpu_percent: usage.process_cpu_percent,
-                process_cpu_ms: None,
-                process_rss_bytes: None,
-                is_database: usage.is_database,
+                core_percent: usage.core_percent,
+                load1: None,
+                memory_total_bytes: None,
+                memory_available_bytes: None,
+                database: usage.database.map(ProcessUse::withheld),
+                agent: usage.agent.map(ProcessUse::withheld),
                 disk_read_bytes_per_s: None,
                 disk_write_bytes_per_s: None,
                 net_rx_bytes_per_s: None,
                 net_tx_bytes_per_s: None,
             },
         }
+    }
+}
+
+impl ProcessUse {
+    fn withheld(self) -> ProcessUse {
+        ProcessUse { cpu_percent: self.cpu_percent, cpu_ms: None, rss_bytes: None }
     }
 }

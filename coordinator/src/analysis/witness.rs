@@ -6,13 +6,14 @@ use serde::Serialize;
 use vufleet_proto::v1;
 
 use super::Metric;
+use super::orders::standing;
 use super::sample::{Sample, Work, torn_at, work_between};
 use crate::ledger::{OrderEntry, ProfileOutline};
 
 /// Share of the count by which the two may differ without doubt.
 const TOLERANCE: f64 = 0.01;
-/// Share of the count beyond which a run says nothing.
-const APART: f64 = 0.05;
+/// Difference, in per cent of the database's count, beyond which two counts that disagree say nothing.
+const APART_PERCENT: f64 = 5.0;
 
 /// A reading that lies this much time further from an edge has to be one unit of time more certain.
 const QUICKER: u64 = 20;
@@ -162,15 +163,14 @@ impl Witness {
         })
     }
 
-    /// Whether the two counts agree.
+    /// Whether the two counts agree. What is allowed for decides that alone: beside the few transactions of a short run
+    /// one for each session may be more than 5 %.
     pub fn agreement(&self) -> Agreement {
         let beyond = (self.client_count - self.database_count).abs() - self.allowance_count;
-        let base = self.client_count.max(self.database_count);
-        match beyond {
-            beyond if beyond > APART * base => Agreement::Apart,
-            beyond if beyond > TOLERANCE * base => Agreement::Disagree,
-            _ => Agreement::Agree,
+        if beyond <= TOLERANCE * self.client_count.max(self.database_count) {
+            return Agreement::Agree;
         }
+        if self.difference_percent.abs() > APART_PERCENT { Agreement::Apart } else { Agreement::Disagree }
     }
 }
 
@@ -188,6 +188,8 @@ pub struct Comparison<'a> {
     pub sessions: u32,
     /// Of the agents' clocks.
     pub clock_uncertainty_ns: u64,
+    /// Orders that were rolled back on purpose are counted among those that were not.
+    pub rollbacks_unseen: bool,
 }
 
 impl Comparison<'_> {
@@ -202,13 +204,13 @@ impl Comparison<'_> {
         torn.add(&torn_at(self.samples, self.last.at_ns()), 1.0);
         let own = self.last.own_statements_since(self.first) as f64;
         let questions = growth(self.first.statements, self.last.statements).map(|all| all - own);
-        let sent = work.statements + work.statements_outside;
         // A transaction's statements are booked when it ends.
-        let under_way = sessions * longest + torn.statements + torn.statements_outside;
+        let under_way = sessions * longest + torn.statements;
         [
             self.order_entry(&span, &work, sessions + torn.transactions()),
             self.transactions(&span, &work, sessions + torn.ok, per_transaction),
-            questions.and_then(|count| Witness::over(&span, Metric::Qps, "Questions", [sent, count], under_way)),
+            questions
+                .and_then(|count| Witness::over(&span, Metric::Qps, "Questions", [work.statements, count], under_way)),
         ]
         .into_iter()
         .flatten()
@@ -218,7 +220,11 @@ impl Comparison<'_> {
     fn transactions(&self, span: &Span, work: &Work, under_way: f64, per_transaction: f64) -> Option<Witness> {
         if self.profile.transactional {
             let commits = growth(self.first.commits, self.last.commits)?;
-            return Witness::over(span, Metric::Tps, "Com_commit", [work.ok, commits], under_way + work.unknown);
+            let (orders, chance) =
+                if self.rollbacks_unseen { standing(work.new_orders) } else { (work.new_orders, 0.0) };
+            let committed = work.ok - work.new_orders + orders;
+            let allowance = under_way + work.unknown + chance;
+            return Witness::over(span, Metric::Tps, "Com_commit", [committed, commits], allowance);
         }
         self.profile.statements_per_transaction?; // nothing to divide by
         let rows = growth(self.first.rows_statements, self.last.rows_statements)? / per_transaction;

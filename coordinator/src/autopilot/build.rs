@@ -75,7 +75,7 @@ async fn fill(
     if let Some(complete) = complete {
         let (there, all) = (complete.len(), schema.chunks().len());
         let unit = schema.unit().unwrap_or("parts");
-        pilot.teller.line(format!("going on with an unfinished build: {there} of {all} {unit} are there")).await;
+        pilot.teller.note(format!("going on with an unfinished build: {there} of {all} {unit} are there")).await;
     }
     let loaded = load(pilot, schema, complete).await?;
     index(pilot, agent, schema, complete.is_some()).await?;

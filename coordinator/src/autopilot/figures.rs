@@ -63,9 +63,11 @@ impl Figures {
     /// Fills in what is known.
     pub(super) fn fill(&self, mut live: v1::Live) -> v1::Live {
         live.sessions = self.sessions();
-        live.driver_cpu_percent = self.cpu(|sample| (sample.role == "drive").then(|| host_busy(sample)));
-        live.db_host_cpu_percent = self.cpu(|sample| (sample.role == "observe").then(|| host_busy(sample)));
-        live.db_process_cpu_percent = self.cpu(database_process);
+        // An agent that drives and observes samples its host once, as an observer.
+        let drives = |name: &str, sample: &v1::HostSample| sample.role == "drive" || self.intervals.contains_key(name);
+        live.driver_cpu_percent = self.cpu(|name, sample| drives(name, sample).then(|| host_busy(sample)));
+        live.db_host_cpu_percent = self.cpu(|_, sample| (sample.role == "observe").then(|| host_busy(sample)));
+        live.db_process_cpu_percent = self.cpu(|_, sample| database_process(sample));
         if !self.relative_only && !self.intervals.is_empty() {
             let rate = |count: fn(&v1::KindCounts) -> u64| self.intervals.values().map(|one| per_s(one, count)).sum();
             live.tps = Some(rate(|kind| kind.ok + kind.rollback));
@@ -88,10 +90,10 @@ impl Figures {
     }
 
     /// The largest share over the hosts that have one.
-    fn cpu(&self, of: impl Fn(&v1::HostSample) -> Option<(u64, u64)>) -> Option<f64> {
-        let shares = self.hosts.values().filter_map(|pair| {
-            let (busy_before, all_before) = of(pair.before.as_ref()?)?;
-            let (busy, all) = of(pair.now.as_ref()?)?;
+    fn cpu(&self, of: impl Fn(&str, &v1::HostSample) -> Option<(u64, u64)>) -> Option<f64> {
+        let shares = self.hosts.iter().filter_map(|(name, pair)| {
+            let (busy_before, all_before) = of(name, pair.before.as_ref()?)?;
+            let (busy, all) = of(name, pair.now.as_ref()?)?;
             let passed = all.checked_sub(all_before).filter(|passed| *passed > 0)?;
             Some(100.0 * busy.saturating_sub(busy_before) as f64 / passed as f64)
         });
@@ -158,5 +160,19 @@ mod tests {
         let live = figures.fill(v1::Live::default());
         assert_eq!((live.tps, live.p95_ms, live.errors_per_s), (None, None, None));
         assert_eq!(live.driver_cpu_percent, Some(25.0));
+    }
+
+    #[test]
+    fn an_agent_in_both_roles_has_a_driving_host() {
+        let mut figures = Figures::new(false);
+        for (user, idle) in [(0, 0), (25, 75)] {
+            let cpu = Some(v1::CpuTimes { user, idle, ..Default::default() });
+            let sample = v1::HostSample { cpu, role: "observe".to_owned(), ..Default::default() };
+            figures.hear(&heard(event::Body::Host(sample)));
+        }
+        assert_eq!(figures.fill(v1::Live::default()).driver_cpu_percent, None);
+        figures.hear(&interval(50));
+        let live = figures.fill(v1::Live::default());
+        assert_eq!((live.driver_cpu_percent, live.db_host_cpu_percent), (Some(25.0), Some(25.0)));
     }
 }

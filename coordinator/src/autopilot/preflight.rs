@@ -1,13 +1,15 @@
 //! Before anything is touched: every agent reaches the database, the database allows what the study wants, and so do
 //! the hosts.
 
+use std::time::Duration;
+
 use vufleet_proto::v1;
 use vufleet_scenarios::check::{self, AgentFacts, Answer, Answers, Finding, Login, Severity};
 use vufleet_scenarios::plan;
 use vufleet_scenarios::study::TargetKind;
 
-use super::Halt;
 use super::pilot::{Ask, Pilot};
+use super::{Halt, grid};
 use crate::allocation;
 
 /// `vufleet check`: prints every finding, refuses when one is fatal.
@@ -17,7 +19,7 @@ pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
         match finding.severity {
             Severity::Fatal => {}
             Severity::Warning => pilot.teller.warn(finding.to_string()).await,
-            Severity::Note => pilot.teller.line(format!("note: {finding}")).await,
+            Severity::Note => pilot.teller.note(format!("note: {finding}")).await,
         }
     }
     refuse_fatal(&findings)?;
@@ -67,7 +69,8 @@ async fn findings(pilot: &mut Pilot) -> Result<Vec<Finding>, Halt> {
 async fn room(pilot: &Pilot) -> Result<(), Halt> {
     let agents = pilot.core.registry.agents().iter().filter(|agent| agent.connected).count();
     let time = plan::duration(&pilot.study).at_least;
-    Ok(pilot.core.record.with(move |ledger| ledger.make_sure_of_room(agents, time)).await?)
+    let interval = grid::interval(pilot.study.monitor.interval, pilot.study.schedule.measure);
+    Ok(pilot.core.record.with(move |ledger| ledger.make_sure_of_room(agents, time, interval)).await?)
 }
 
 /// One connection from every agent that will need one.
@@ -130,9 +133,15 @@ fn agent_facts(pilot: &Pilot) -> Vec<AgentFacts> {
             somaxconn: limits.somaxconn,
             ports: (limits.port_low, limits.port_high),
             sessions_wanted: sessions.map_or(0, |(_, sessions)| *sessions),
+            clock_uncertainty: known(agent.heartbeat.uncertainty_ns),
         }
     });
     facts.collect()
+}
+
+/// An agent that has just joined has said nothing of its clock yet, or that it does not know.
+fn known(uncertainty_ns: u64) -> Option<Duration> {
+    (1..u64::MAX).contains(&uncertainty_ns).then(|| Duration::from_nanos(uncertainty_ns))
 }
 
 #[cfg(test)]

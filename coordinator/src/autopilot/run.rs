@@ -180,6 +180,7 @@ impl<'a> Flight<'a> {
                 observe,
                 interval_ns: self.facts.interval_ns,
                 smoke: self.order.smoke,
+                attempt: if self.order.smoke { 0 } else { self.order.attempt },
             };
             pilot.command(&member.name, command::Body::Prepare(prepare));
         }

@@ -150,7 +150,7 @@ async fn fly_all(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
             await_database(pilot).await?;
         }
         if !again.is_empty() {
-            pilot.teller.line(format!("{} of repetition {} runs again", planned.profile, planned.repetition)).await;
+            pilot.teller.note(format!("{} of repetition {} runs again", planned.profile, planned.repetition)).await;
         }
     }
     Ok(())
@@ -183,7 +183,7 @@ async fn await_return(pilot: &mut Pilot, agent: &str) -> Result<(), Halt> {
     let deadline = Instant::now() + pilot.core.options.lease * RETURN_LEASES;
     while Instant::now() < deadline {
         if pilot.core.registry.agent(agent).is_some_and(|agent| agent.connected) {
-            pilot.teller.line(format!("agent {agent} is back")).await;
+            pilot.teller.note(format!("agent {agent} is back")).await;
             return Ok(());
         }
         pilot.rest(Duration::from_millis(200)).await?;
@@ -219,7 +219,7 @@ async fn await_database(pilot: &mut Pilot) -> Result<(), Halt> {
         }
         if !told {
             told = true;
-            pilot.teller.line("waiting for the database to come back").await;
+            pilot.teller.note("waiting for the database to come back").await;
         }
         pilot.rest(Duration::from_secs(1)).await?;
     }

@@ -25,8 +25,14 @@ impl Teller {
         self.tell(Body::Accepted(v1::Accepted { study_id: study_id.to_owned(), job: job.to_owned() })).await;
     }
 
+    /// A result, or a part of it.
     pub(super) async fn line(&self, text: impl Into<String>) {
         self.tell(Body::Line(v1::Line { level: Level::Info as i32, text: text.into() })).await;
+    }
+
+    /// Worth knowing meanwhile.
+    pub(super) async fn note(&self, text: impl Into<String>) {
+        self.tell(Body::Line(v1::Line { level: Level::Note as i32, text: text.into() })).await;
     }
 
     pub(super) async fn warn(&self, text: impl Into<String>) {

@@ -4,7 +4,7 @@ use vufleet_proto::v1::Live;
 
 /// All of it in one line.
 pub(super) fn sentence(live: &Live) -> String {
-    let rest = [times(live), figures(live)].concat();
+    let rest: Vec<String> = time(live).into_iter().chain(figures(live)).collect();
     if rest.is_empty() { headline(live) } else { format!("{}: {}", headline(live), rest.join(", ")) }
 }
 
@@ -20,11 +20,9 @@ pub(super) fn headline(live: &Live) -> String {
     text
 }
 
-/// What is left of the phase and of the study, where that is known.
-pub(super) fn times(live: &Live) -> Vec<String> {
-    let phase = live.left_s.map(|left| format!("{} left", clock(left)));
-    let study = live.study_left_s.map(|left| format!("study {}", clock(left)));
-    phase.into_iter().chain(study).collect()
+/// What is left of the phase, where that is known.
+pub(super) fn time(live: &Live) -> Option<String> {
+    live.left_s.map(|left| format!("{} left", clock(left)))
 }
 
 /// The numbers that are known; the last ones go first where the terminal is narrow.

@@ -18,13 +18,25 @@ const RUN: [&str; 9] =
 /// And after them.
 const RUN_END: [&str; 4] = ["sessions", "not_started", "reconnects", "reasons"];
 
+/// What a row of samples.csv is about: virtual users, the database's host, or the database's own counters.
+const DRIVE: &str = "drive";
+const OBSERVE: &str = "observe";
+const COUNTERS: &str = "counters";
+
 /// Columns of samples.csv before those of the transaction kinds.
 const SAMPLE: [&str; 9] = ["run", "variant", "profile", "repetition", "agent", "role", "start_s", "end_s", "in_window"];
 const SAMPLE_LOAD: [&str; 7] =
     ["sessions", "ended_early", "reconnects", "due", "not_started", "connect_faults", "clock_uncertainty_ms"];
-const SAMPLE_HOST: [&str; 8] = [
+const SAMPLE_HOST: [&str; 15] = [
     "host_cpu_percent",
+    "user_percent",
+    "system_percent",
+    "steal_percent",
     "iowait_percent",
+    "core_percent",
+    "load1",
+    "memory_total_bytes",
+    "memory_available_bytes",
     "process_cpu_percent",
     "process_rss_bytes",
     "disk_read_bytes_per_s",
@@ -32,7 +44,7 @@ const SAMPLE_HOST: [&str; 8] = [
     "net_rx_bytes_per_s",
     "net_tx_bytes_per_s",
 ];
-/// Of each kind, after its name and an underscore.
+/// Of each kind, after its name and an underscore. The counters' columns follow, by the database's own names.
 const SAMPLE_KIND: [&str; 9] =
     ["ok", "rollback", "unknown", "failed", "faults", "retries", "statements", "p95_ms", "service_p95_ms"];
 
@@ -75,37 +87,53 @@ pub(super) fn samples(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     let header = SAMPLE.into_iter().chain(SAMPLE_LOAD).chain(SAMPLE_HOST).map(str::to_owned);
     let of_kinds = kinds.iter().flat_map(|kind| SAMPLE_KIND.into_iter().map(move |name| format!("{kind}_{name}")));
-    writer.write_record(header.chain(of_kinds))?;
+    let counters: BTreeSet<&str> = report.runs.iter().flat_map(|run| &run.counters.names).map(String::as_str).collect();
+    writer.write_record(header.chain(of_kinds).chain(counters.iter().map(|name| (*name).to_owned())))?;
     for run in &report.runs {
-        for row in rows(run, &kinds) {
+        for row in rows(run, &kinds, &counters) {
             writer.write_record(row)?;
         }
     }
     writer.flush()
 }
 
-/// Rows of one run: what virtual users did beside what their host did, then the hosts that drive nothing.
-fn rows<'a>(run: &'a RunReport, kinds: &'a BTreeSet<&'a str>) -> impl Iterator<Item = Vec<String>> + 'a {
+/// Rows of one run: what virtual users did beside what their host did, then the hosts that drive nothing, then what the
+/// database counted.
+fn rows<'a>(
+    run: &'a RunReport,
+    kinds: &'a BTreeSet<&'a str>,
+    counters: &'a BTreeSet<&'a str>,
+) -> impl Iterator<Item = Vec<String>> + 'a {
+    let before_kinds = SAMPLE.len() + SAMPLE_LOAD.len() + SAMPLE_HOST.len();
+    let before_counters = before_kinds + kinds.len() * SAMPLE_KIND.len();
+    let columns = before_counters + counters.len();
     let load = run.samples.iter().map(move |sample| {
-        let mut row = place(run, &sample.agent, "drive", sample.start_ns, sample.end_ns);
+        let mut row = place(run, &sample.agent, DRIVE, sample.start_ns, sample.end_ns);
         row.extend(load_fields(sample));
-        row.extend(host_fields(driving_host(run, sample)));
+        row.extend(host_fields(driving_host(run, sample), DRIVE));
         for kind in kinds {
             row.extend(kind_fields(sample.kinds.iter().find(|counts| counts.kind == **kind)));
         }
+        row.resize(columns, String::new());
         row
     });
     // Without any sample of the load (withheld figures), a driving host's CPU still has its rows.
     let alone = run.samples.is_empty();
     let hosts = run.host_series.iter().filter(move |host| alone || !host.key.drives).map(move |host| {
-        let role = if host.key.drives { "drive" } else { "observe" };
+        let role = if host.key.drives { DRIVE } else { OBSERVE };
         let mut row = place(run, &host.key.agent, role, host.usage.from_ns, host.usage.to_ns);
         row.resize(SAMPLE.len() + SAMPLE_LOAD.len(), String::new());
-        row.extend(host_fields(Some(&host.usage)));
-        row.resize(row.len() + kinds.len() * SAMPLE_KIND.len(), String::new());
+        row.extend(host_fields(Some(&host.usage), role));
+        row.resize(columns, String::new());
         row
     });
-    load.chain(hosts)
+    let read = run.counters.readings.iter().map(move |reading| {
+        let mut row = place(run, &reading.agent, COUNTERS, reading.before_ns, reading.after_ns);
+        row.resize(before_counters, String::new());
+        row.extend(counters.iter().map(|name| field(run.counters.value(reading, name))));
+        row
+    });
+    load.chain(hosts).chain(read)
 }
 
 fn place(run: &RunReport, agent: &str, role: &str, start_ns: u64, end_ns: u64) -> Vec<String> {
@@ -137,25 +165,42 @@ fn load_fields(sample: &Sample) -> [String; 7] {
 
 /// What the agent's own host did between those of its samples that lie nearest the interval.
 fn driving_host<'a>(run: &'a RunReport, sample: &Sample) -> Option<&'a HostUse> {
+    // An agent in both roles samples its host once, as an observer.
+    [true, false]
+        .into_iter()
+        .find_map(|drives| host_beside(run, sample, &HostKey { agent: sample.agent.clone(), drives }))
+}
+
+fn host_beside<'a>(run: &'a RunReport, sample: &Sample, key: &HostKey) -> Option<&'a HostUse> {
     let middle = |from: u64, to: u64| from + to.saturating_sub(from) / 2;
     let wanted = middle(sample.start_ns, sample.end_ns);
     let place = |host: &HostReport| (host.key.clone(), middle(host.usage.from_ns, host.usage.to_ns));
-    let key = HostKey { agent: sample.agent.clone(), drives: true };
     // The series is in this order.
     let after = run.host_series.partition_point(|host| place(host) < (key.clone(), wanted));
     let neighbours = &run.host_series[after.saturating_sub(1)..(after + 1).min(run.host_series.len())];
     let distance = |host: &&HostReport| place(host).1.abs_diff(wanted);
-    let nearest = neighbours.iter().filter(|host| host.key == key).min_by_key(distance)?;
+    let nearest = neighbours.iter().filter(|host| host.key == *key).min_by_key(distance)?;
     (distance(&nearest) <= sample.length_ns()).then_some(&nearest.usage)
 }
 
-fn host_fields(usage: Option<&HostUse>) -> [String; 8] {
+/// The process of interest is the agent beside its virtual users, and the database where it is observed.
+fn host_fields(usage: Option<&HostUse>, role: &str) -> [String; SAMPLE_HOST.len()] {
     let of = |get: fn(&HostUse) -> Option<f64>| field(usage.and_then(get));
+    let process = usage.and_then(|usage| if role == DRIVE { usage.agent.as_ref() } else { usage.database.as_ref() });
+    let cores =
+        usage.map_or_else(Vec::new, |usage| usage.core_percent.iter().map(|core| format!("{core:.1}")).collect());
     [
         of(|usage| usage.cpu_percent),
+        of(|usage| usage.user_percent),
+        of(|usage| usage.system_percent),
+        of(|usage| usage.steal_percent),
         of(|usage| usage.iowait_percent),
-        of(|usage| usage.process_cpu_percent),
-        field(usage.and_then(|usage| usage.process_rss_bytes)),
+        cores.join(" "),
+        of(|usage| usage.load1),
+        field(usage.and_then(|usage| usage.memory_total_bytes)),
+        field(usage.and_then(|usage| usage.memory_available_bytes)),
+        field(process.and_then(|process| process.cpu_percent)),
+        field(process.and_then(|process| process.rss_bytes)),
         of(|usage| usage.disk_read_bytes_per_s),
         of(|usage| usage.disk_write_bytes_per_s),
         of(|usage| usage.net_rx_bytes_per_s),

@@ -39,11 +39,11 @@ pub fn text(report: &Report, width: u16) -> String {
 
 fn head(report: &Report, width: usize, out: &mut String) {
     item("", &format!("{} ({}, {})", report.study, report.study_id, report.state.name()), width, out);
-    let mut target = report.target.kind.clone();
-    for detail in [&report.target.version, &report.target.connection].into_iter().flatten() {
-        target = format!("{target}, {detail}");
-    }
-    item("", &format!("target: {target}"), width, out);
+    // A simulated database has nothing but its kind to tell as version and connection.
+    let mut target = vec![report.target.kind.as_str()];
+    let details = [&report.target.version, &report.target.connection].into_iter().flatten();
+    target.extend(details.map(String::as_str).filter(|detail| *detail != report.target.kind));
+    item("", &format!("target: {}", target.join(", ")), width, out);
     item("", &format!("workload: {}", workload(report)), width, out);
 }
 

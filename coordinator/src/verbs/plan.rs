@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use comfy_table::{Table, presets};
 use vufleet_scenarios::plan::{self, PlannedRun};
-use vufleet_scenarios::study::{Measure, Study, Target, TargetKind};
+use vufleet_scenarios::study::{Measure, Study, Target, TargetKind, Workload};
 
 use crate::args::Plan;
 use crate::exit::Exit;
@@ -94,9 +94,10 @@ fn touched(out: &mut String, study: &Study) {
     say(
         out,
         format_args!(
-            "  {}: up to {}, and two for control and counters",
+            "  {}: up to {}, one more of each driving agent, and {} for control and counters",
             place(&study.target),
-            count(most as usize, "session")
+            count(most as usize, "session"),
+            if matches!(study.workload, Workload::Tprocc(_)) { "three" } else { "two" },
         ),
     );
     let schema = study.workload.schema();

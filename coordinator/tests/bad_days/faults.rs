@@ -49,7 +49,8 @@ fn a_transaction_past_its_deadline_is_stopped_by_the_database() {
     lab.run(&format!("schema build study.toml {FOUR_UPDATES}")).expect(0);
     let before = sum_of_k(&server);
     let held = Held::by(&server, &["UPDATE sbtest1 SET k = k + 1000"]);
-    let set = "--set target.deadline=2s --set schedule.measure=7s --set schedule.ramp_up=0s";
+    let set =
+        "--set target.deadline=2s --set schedule.measure=7s --set schedule.ramp_up=0s --set schedule.max_repeats=0";
     let job = lab.start(&format!("run study.toml {FOUR_UPDATES} {set} --out out"));
     let ended = job.end();
     let leftover = "SELECT id, info FROM information_schema.processlist WHERE user = 'bench'";

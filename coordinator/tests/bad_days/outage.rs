@@ -1,4 +1,4 @@
-//! A database that goes away in mid-run, and a single connection that does.
+//! A database that goes away in mid-run or refuses everything, and a single connection that goes.
 
 use vufleet_testbed::MariaDb;
 
@@ -52,4 +52,23 @@ fn a_killed_connection_is_reopened_and_counted_once() {
     assert!(files::counts(run), "{run:#}");
     assert_eq!(files::count(run, "/reconnects"), 1, "{run:#}");
     assert_eq!(files::count(run, "/transactions/read_write/errors/connection_lost"), 1, "{run:#}");
+}
+
+#[test]
+fn a_run_in_which_everything_fails_does_not_count() {
+    let server = MariaDb::start().unwrap();
+    let lab = Lab::new(&study::small(&study::mariadb(&server)));
+    lab.run("schema build study.toml").expect(0);
+    let set = "--set schedule.ramp_up=8s --set profiles.0.pacing=none --set schedule.max_repeats=0";
+    let mut job = lab.start(&format!("run study.toml {set} --out out"));
+    lab.await_load(&mut job, 1, 2);
+    server.sql("SET GLOBAL read_only = 1").unwrap();
+    job.end().expect(3);
+    let results = files::results(&lab.path("out"));
+    let [run] = files::exactly(&results);
+    assert_eq!(files::verdict(run), "invalid", "{run:#}");
+    assert!(files::reasons(run).contains("no transaction succeeded inside the window"), "{run:#}");
+    assert!(files::count(run, "/transactions/read_write/failed") > 0, "{run:#}");
+    assert!(files::count(run, "/whole_run/read_write/client") > 0, "before, all went well: {run:#}");
+    assert_eq!(results["cells"][0]["n"], 0, "{results:#}");
 }

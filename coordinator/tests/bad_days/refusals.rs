@@ -63,7 +63,7 @@ fn more_than_the_server_allows() {
     let server = server.start().unwrap();
     let lab = Lab::new(&study::small(&study::mariadb(&server)));
     lab.run("schema build study.toml").expect(0);
-    let crowd = ["needs 35 connections", "max_connections is 20", "SET GLOBAL max_connections"];
+    let crowd = ["needs 34 connections", "max_connections is 20", "SET GLOBAL max_connections"];
     let statements = ["prepared statements", "max_prepared_stmt_count is 200", "SET GLOBAL max_prepared_stmt_count"];
     for verb in ["run", "check"] {
         refused(&lab, &format!("{verb} study.toml --set profiles.0.vus=30"), &crowd);

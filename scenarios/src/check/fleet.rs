@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{AgentFacts, Finding};
-use crate::study::{Study, TargetKind};
+use super::{AgentFacts, Finding, clock_bound};
+use crate::study::{Measure, Study, TargetKind};
 
 /// Files that an agent holds open beside its sessions: runtimes, uplink, logs, /proc.
 const AGENT_FILES: u64 = 64;
@@ -13,6 +13,7 @@ pub(super) fn findings(study: &Study, agents: &[AgentFacts]) -> Vec<Finding> {
     if study.target.kind == TargetKind::Mysql && study.target.socket.is_none() {
         findings.extend(ports(agents));
     }
+    findings.extend(agents.iter().filter_map(|agent| clock(study, agent)));
     findings.extend(agents.iter().filter_map(|agent| shared(agent, agents)));
     findings
 }
@@ -68,6 +69,24 @@ fn ports(agents: &[AgentFacts]) -> Vec<Finding> {
 
 fn room(agent: &AgentFacts) -> u64 {
     u64::from((agent.ports.1 + 1).saturating_sub(agent.ports.0))
+}
+
+/// A run that begins so will end as degraded.
+fn clock(study: &Study, agent: &AgentFacts) -> Option<Finding> {
+    let window = match study.schedule.measure {
+        Measure::Duration(window) => Some(window),
+        Measure::Transactions(_) => None,
+    };
+    let (known, needed) = (agent.clock_uncertainty?, clock_bound(window));
+    (agent.sessions_wanted > 0 && known > needed).then(|| {
+        let what = format!(
+            "the clock of agent {} is known to {:.1} ms only, but the window needs {:.1} ms",
+            agent.name,
+            known.as_secs_f64() * 1e3,
+            needed.as_secs_f64() * 1e3
+        );
+        Finding::warning(what, "measure for longer, or run the coordinator nearer to its agents")
+    })
 }
 
 /// One note a driving agent: it takes cores from the database, and a host's CPU is not the database's alone.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::demand::Demand;
-use super::{AgentFacts, Answers, Finding, Login, Question, SPARE_SESSIONS, quoted_list, rows};
-use crate::study::{Pacing, Profile, Study};
+use super::{AgentFacts, Answers, Finding, Login, Question, quoted_list, rows};
+use crate::study::{Pacing, Profile, Study, Workload};
 use crate::workload::Times;
 
 const VARIABLES: [&str; 7] = [
@@ -44,6 +44,8 @@ pub(super) fn questions() -> Vec<Question> {
 struct Server<'a> {
     study: &'a Study,
     numbers: BTreeMap<String, u64>,
+    /// Agents that drive; each opens a spare connection to stop queries through before its sessions.
+    drivers: u64,
 }
 
 pub(super) fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<Finding> {
@@ -52,7 +54,8 @@ pub(super) fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) 
         [Some(name), Some(value)] => Some((name.to_ascii_lowercase(), value.parse().ok()?)),
         _ => None,
     });
-    let server = Server { study, numbers: numbers.collect() };
+    let drivers = agents.iter().filter(|agent| agent.sessions_wanted > 0).count() as u64;
+    let server = Server { study, numbers: numbers.collect(), drivers };
     let mut findings: Vec<Finding> = [
         server.connections(),
         server.account(rows(answers, "account limits")),
@@ -78,19 +81,31 @@ impl Server<'_> {
         self.study.profiles.iter().max_by_key(|profile| profile.sessions())
     }
 
+    /// Connections beside the sessions and the agents' spare ones: control statements and counters, and TPROC-C's orders.
+    fn control_connections(&self) -> u64 {
+        if matches!(self.study.workload, Workload::Tprocc(_)) { 3 } else { 2 }
+    }
+
+    /// All connections of a profile's run.
+    fn wanted(&self, profile: &Profile) -> u64 {
+        u64::from(profile.sessions()) + self.drivers + self.control_connections()
+    }
+
     /// Connections of others stay; the one that asked has gone by then.
     fn connections(&self) -> Option<Finding> {
         let profile = self.largest()?;
         let (allowed, connected) = (self.number("max_connections")?, self.number("threads_connected")?);
-        let (wanted, others) = (u64::from(profile.sessions()) + SPARE_SESSIONS, connected.saturating_sub(1));
+        let (wanted, others) = (self.wanted(profile), connected.saturating_sub(1));
         if wanted + others <= allowed {
             return None;
         }
         let what = format!(
-            "profile {} needs {wanted} connections ({} sessions and {SPARE_SESSIONS} for control and counters), but \
-             max_connections is {allowed} and others use {others}",
+            "profile {} needs {wanted} connections ({} sessions, {} spare of the driving agents, and {} for control and \
+             counters), but max_connections is {allowed} and others use {others}",
             profile.id,
             profile.sessions(),
+            self.drivers,
+            self.control_connections(),
         );
         let set = set_global("max_connections", wanted + others);
         Some(Finding::fatal(what, format!("{set}, or lower the profile's vus")))
@@ -99,8 +114,8 @@ impl Server<'_> {
     fn account(&self, answer: &[Vec<Option<String>>]) -> Option<Finding> {
         let [Some(account), Some(allowed)] = answer.first()?.as_slice() else { return None };
         let (profile, allowed) = (self.largest()?, allowed.parse::<u64>().ok()?);
-        let spare = if self.study.control.is_some() { 0 } else { SPARE_SESSIONS };
-        let wanted = u64::from(profile.sessions()) + spare;
+        let of_others = if self.study.control.is_some() { self.control_connections() } else { 0 };
+        let wanted = self.wanted(profile) - of_others;
         if allowed == 0 || wanted <= allowed {
             return None;
         }
@@ -143,7 +158,7 @@ impl Server<'_> {
     fn open_files(&self) -> Option<Finding> {
         let (profile, allowed) = (self.largest()?, self.number("open_files_limit")?);
         let tables = profile.workload.schema().tables().len() as u64;
-        let wanted = u64::from(profile.sessions()) + SPARE_SESSIONS + tables + SERVER_FILES;
+        let wanted = self.wanted(profile) + tables + SERVER_FILES;
         (wanted > allowed).then(|| {
             let what = format!(
                 "the server may open {allowed} files (open_files_limit), but profile {} takes about {wanted}: one a \

@@ -79,6 +79,7 @@ fn agent(name: &str, sessions: u64) -> AgentFacts {
         somaxconn: 4096,
         ports: (32_768, 60_999),
         sessions_wanted: sessions,
+        clock_uncertainty: Some(Duration::from_micros(200)),
     }
 }
 

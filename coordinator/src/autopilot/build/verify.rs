@@ -22,7 +22,7 @@ pub(in crate::autopilot) async fn verify(pilot: &mut Pilot) -> Result<(), Halt> 
     let inspection = schema.inspection(dialect, origin.as_deref());
     let unmet = unmet(pilot, &agent, inspection.expectations).await?;
     for note in inspection.notes {
-        pilot.teller.line(format!("note: {note}")).await;
+        pilot.teller.note(format!("note: {note}")).await;
     }
     refuse(unmet)?;
     pilot.teller.line(format!("{} hold what the study says", tables(schema.tables().len()))).await;

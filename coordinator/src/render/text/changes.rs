@@ -1,5 +1,6 @@
 //! What the variants change, as a table.
 
+use super::figures::signed;
 use super::table::{Align, Column};
 use crate::analysis::{Cell, Change, Conclusion, Metric, Report};
 
@@ -32,10 +33,10 @@ pub(super) fn columns(report: &Report) -> Option<Vec<Column>> {
         column("profile", Align::Left, 0, &|cell, _, _| cell.profile.clone()),
         column("variant", Align::Left, 0, &|cell, _, _| cell.variant.clone()),
         column("metric", Align::Left, 0, &|_, metric, _| metric.name().to_owned()),
-        column("change", Align::Right, 0, &|_, _, change| format!("{:+.1}%", change.change.percent)),
+        column("change", Align::Right, 0, &|_, _, change| format!("{}%", signed(change.change.percent))),
         column("interval", Align::Right, 0, &|_, _, change| {
             let [low, high] = change.change.ci;
-            format!("{low:+.1} to {high:+.1}")
+            format!("{} to {}", signed(low), signed(high))
         }),
         column("p", Align::Right, 5, &|_, _, change| p_value(change.p)),
         column("p (Holm)", Align::Right, 4, &|_, _, change| p_value(change.p_holm)),

@@ -19,6 +19,12 @@ pub(super) fn plus_minus(summary: &Summary) -> String {
     }
 }
 
+/// A change in per cent. What rounds to nothing has no direction.
+pub(super) fn signed(percent: f64) -> String {
+    let text = format!("{percent:+.1}");
+    if text == "-0.0" || text == "+0.0" { "0.0".to_owned() } else { text }
+}
+
 /// Digits after the point.
 fn decimals(value: f64) -> usize {
     match value.abs() {
@@ -40,6 +46,15 @@ mod tests {
             [(0.0, "0"), (0.0421, "0.042"), (1.234, "1.23"), (98.765, "98.77"), (123.45, "123.5"), (54321.9, "54322")]
         {
             assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn a_change_that_rounds_to_nothing_has_no_sign() {
+        for (percent, text) in
+            [(-0.04, "0.0"), (0.04, "0.0"), (0.0, "0.0"), (-0.06, "-0.1"), (3.26, "+3.3"), (-9.0, "-9.0")]
+        {
+            assert_eq!(signed(percent), text);
         }
     }
 

@@ -57,3 +57,20 @@ fn load_beside_the_database_is_worth_a_note() {
     let both = AgentFacts { observes: true, ..agent("all", 4) };
     assert_one(&found(&[both]), Severity::Note, &["agent all drives load on the machine that it observes"]);
 }
+
+#[test]
+fn the_clocks_must_be_known_as_well_as_the_window_needs() {
+    let found = |measure: Measure, known: Option<Duration>| {
+        let mut study = study(4);
+        study.schedule.measure = measure;
+        found(&study, &answers(&[]), &[AgentFacts { clock_uncertainty: known, ..agent("far", 4) }])
+    };
+    let (ms, minute) = (Duration::from_millis, Measure::Duration(Duration::from_secs(60)));
+    assert_eq!(found(minute, Some(ms(50))), []);
+    let words = ["clock of agent far is known to 50.1 ms", "needs 50.0 ms", "measure for longer"];
+    assert_one(&found(minute, Some(Duration::from_micros(50_100))), Severity::Warning, &words);
+    let short = Measure::Duration(Duration::from_secs(4));
+    assert_one(&found(short, Some(ms(21))), Severity::Warning, &["21.0 ms", "needs 20.0 ms"]);
+    assert_eq!(found(Measure::Transactions(3), Some(ms(21))), []);
+    assert_eq!(found(short, None), [], "nobody knows yet");
+}

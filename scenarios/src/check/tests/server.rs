@@ -4,33 +4,46 @@ use super::*;
 
 #[test]
 fn sessions_must_fit_beside_those_of_others() {
-    // 64 sessions and 5 spare ones, beside 2 of others; the third connection is the one that asks.
+    // 64 sessions, a spare one of each of two agents and two for control, beside 2 of others; the third connection is
+    // the one that asks.
     let server = |max, connected| [("max_connections", max), ("Threads_connected", connected)];
-    assert_eq!(on_server(&study(64), &server("71", "3")), []);
+    assert_eq!(on_server(&study(64), &server("70", "3")), []);
     assert_one(
-        &on_server(&study(64), &server("70", "3")),
+        &on_server(&study(64), &server("69", "3")),
         Severity::Fatal,
-        &["64vu needs 69 connections", "max_connections is 70", "others use 2", "SET GLOBAL max_connections = 71"],
+        &["64vu needs 68 connections", "max_connections is 69", "others use 2", "SET GLOBAL max_connections = 70"],
     );
     let mut crowd = study(16);
     crowd.profiles[1].sessions_per_vu = 4;
-    assert_eq!(on_server(&crowd, &server("71", "3")), []);
-    assert_eq!(on_server(&crowd, &server("70", "3")).len(), 1);
+    assert_eq!(on_server(&crowd, &server("70", "3")), []);
+    assert_eq!(on_server(&crowd, &server("69", "3")).len(), 1);
+}
+
+#[test]
+fn each_driving_agent_takes_a_connection_of_its_own() {
+    let fleet: Vec<AgentFacts> = (0..16).map(|number| agent(&format!("load-{number}"), 4)).collect();
+    let on = |max: &str| found(&study(64), &answers(&[("max_connections", max), ("Threads_connected", "1")]), &fleet);
+    assert_eq!(on("82"), []);
+    assert_one(
+        &on("81"),
+        Severity::Fatal,
+        &["needs 82 connections", "64 sessions, 16 spare of the driving agents, and 2"],
+    );
 }
 
 #[test]
 fn an_account_may_be_limited_by_itself() {
-    assert_eq!(on_server(&study(64), &[("max_user_connections", "69")]), []);
+    assert_eq!(on_server(&study(64), &[("max_user_connections", "68")]), []);
     assert_one(
-        &on_server(&study(64), &[("max_user_connections", "68")]),
+        &on_server(&study(64), &[("max_user_connections", "67")]),
         Severity::Fatal,
-        &["'bench'@'%'", "allows it 68", "WITH MAX_USER_CONNECTIONS 69"],
+        &["'bench'@'%'", "allows it 67", "WITH MAX_USER_CONNECTIONS 68"],
     );
     let mut own_control = study(64);
     own_control.control =
         Some(Control { user: "root".to_owned(), password_source: None, password: None, database: None });
-    assert_eq!(on_server(&own_control, &[("max_user_connections", "64")]), []);
-    assert_eq!(on_server(&own_control, &[("max_user_connections", "63")]).len(), 1);
+    assert_eq!(on_server(&own_control, &[("max_user_connections", "66")]), [], "control has an account of its own");
+    assert_eq!(on_server(&own_control, &[("max_user_connections", "65")]).len(), 1);
 }
 
 #[test]
@@ -66,10 +79,10 @@ fn limit(answers: &mut Answers, max_prepared_stmt_count: &str) {
 
 #[test]
 fn the_server_must_be_able_to_open_its_files() {
-    // 64 + 5 connections, 2 tables, 100 of its own.
-    assert_eq!(on_server(&study(64), &[("open_files_limit", "171")]), []);
-    let words = ["may open 170 files", "takes about 171", "LimitNOFILE"];
-    assert_one(&on_server(&study(64), &[("open_files_limit", "170")]), Severity::Warning, &words);
+    // 64 + 4 connections, 2 tables, 100 of its own.
+    assert_eq!(on_server(&study(64), &[("open_files_limit", "170")]), []);
+    let words = ["may open 169 files", "takes about 170", "LimitNOFILE"];
+    assert_one(&on_server(&study(64), &[("open_files_limit", "169")]), Severity::Warning, &words);
 }
 
 #[test]
