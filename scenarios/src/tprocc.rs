@@ -66,6 +66,11 @@ impl Shape {
     /// More warehouses than this no machine at hand holds; the identifiers would have room for them.
     pub const MAX_WAREHOUSES: u32 = 100_000;
 
+    /// The first of each row of neighbours, among so many virtual users, that share a warehouse.
+    pub fn neighbourhoods(&self, vus: u32) -> Vec<u32> {
+        draw::Home::neighbourhoods(self, vus)
+    }
+
     /// A database of so many warehouses with every option at its default.
     pub fn new(warehouses: u32, calls: Calls) -> Shape {
         Shape { warehouses, calls, all_warehouses: false, mix: Mix::default(), protocol: Protocol::Prepared }

@@ -12,7 +12,7 @@ use vufleet_scenarios::workload::{Chunk, Schema};
 
 use super::Halt;
 use super::pilot::{Ask, Member, Pilot};
-use crate::allocation;
+use crate::allocation::{self, Candidate};
 use stage::{Progress, Share, Stage};
 use standing::{Parts, Standing};
 
@@ -97,7 +97,9 @@ async fn load(pilot: &mut Pilot, schema: &dyn Schema, complete: Option<&Parts>) 
         unit: schema.unit(),
     };
     let members = builders(pilot)?;
-    let shares = allocation::chunks(&chunks, members.len()).into_iter().map(Share::of_chunks).collect();
+    let candidates: Vec<Candidate> = pilot.drivers().iter().map(Candidate::from).collect();
+    let shares = allocation::chunks(&chunks, &candidates, pilot.study.fleet.share);
+    let shares = shares.into_iter().map(Share::of_chunks).collect();
     let stage = Stage { phase: "loading", resumed: complete.is_some(), progress: Some(progress) };
     stage::run(pilot, &members, shares, &stage).await
 }
