@@ -82,8 +82,13 @@ pub const ORDERS: &str = "sum(d_next_o_id)";
 
 /// The query behind it: its growth is the number of new orders that were committed.
 pub fn orders_query(database: Option<&str>) -> String {
-    let place = database.map(|name| format!("{name}.")).unwrap_or_default();
-    format!("SELECT SUM(d_next_o_id) FROM {place}district")
+    format!("SELECT SUM(d_next_o_id) FROM {}", district(database))
+}
+
+/// The table that it is in; quoted, as a name may hold a hyphen.
+pub(crate) fn district(database: Option<&str>) -> String {
+    let place = database.map(|name| format!("`{}`.", name.replace('`', "``"))).unwrap_or_default();
+    format!("{place}district")
 }
 
 impl Calls {
