@@ -23,8 +23,12 @@ use crate::observe::meter::cpu_used;
 use crate::outbox::Outlet;
 use crate::session::{MysqlSession, SimulatedSession, SqliteSession};
 
-/// Attempts at one item after faults that may pass.
+/// Attempts at one item after faults that may pass while the server is there.
 const ATTEMPTS: u32 = 5;
+/// How long a server that has let us in may be away: it may have to recover from a crash.
+const ABSENCE: Duration = Duration::from_secs(300);
+const FIRST_PAUSE: Duration = Duration::from_millis(400);
+const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 const PROGRESS: Duration = Duration::from_millis(500);
 /// How soon the end of the last thread is noticed.
 const ROUND: Duration = Duration::from_millis(20);
@@ -40,6 +44,8 @@ struct Job {
     study: Arc<Study>,
     /// Chunks may hold rows of an earlier attempt.
     resumed: bool,
+    /// The server has let somebody in: when it does not any more, it is probably starting again.
+    let_in: AtomicBool,
     queue: Mutex<VecDeque<Item>>,
     rows: AtomicU64,
     items_done: AtomicU32,
@@ -65,6 +71,7 @@ pub fn start(
     let job = Arc::new(Job {
         study,
         resumed: order.resumed,
+        let_in: AtomicBool::new(false),
         queue: Mutex::new(items),
         rows: AtomicU64::new(0),
         items_done: AtomicU32::new(0),
@@ -171,6 +178,7 @@ impl Job {
     /// Does one item, again after faults that may pass.
     async fn persist<S: Session>(&self, session: &mut Option<S>, item: &Item) -> Result<(), Fault> {
         let mut attempt = 1;
+        let mut away_since = None;
         loop {
             let fault = match self.attempt(session, item, attempt).await {
                 Ok(()) => return Ok(()),
@@ -182,23 +190,18 @@ impl Job {
             {
                 session.take().into_iter().for_each(S::discard);
             }
-            if !self.may_pass(&fault, item) || attempt == ATTEMPTS || self.over.load(Ordering::Relaxed) {
+            let patient = if fault.kind.ends_connection() {
+                let away = away_since.get_or_insert_with(Instant::now).elapsed();
+                self.let_in.load(Ordering::Relaxed) && away < ABSENCE
+            } else {
+                may_pass(fault.kind, item) && attempt < ATTEMPTS
+            };
+            if !patient || self.over.load(Ordering::Relaxed) {
                 return Err(fault);
             }
             tracing::warn!(%fault, attempt, "an item of the build is done again");
-            tokio::time::sleep(Duration::from_millis(200) * 2u32.pow(attempt)).await;
+            tokio::time::sleep(pause(attempt)).await;
             attempt += 1;
-        }
-    }
-
-    fn may_pass(&self, fault: &Fault, item: &Item) -> bool {
-        match fault.kind {
-            FaultKind::ConnectionLost => true,
-            // A server that let us in before and does not now is probably starting again.
-            FaultKind::Refused => self.rows.load(Ordering::Relaxed) > 0,
-            // The server may still have been busy with what an earlier attempt sent last when its rows were cleared.
-            FaultKind::Duplicate => matches!(item, Item::Chunk(_)),
-            kind => kind.is_transient(),
         }
     }
 
@@ -207,6 +210,7 @@ impl Job {
             Some(open) => open,
             None => session.insert(S::connect(&self.study.target, Rc::from([])).await?),
         };
+        self.let_in.store(true, Ordering::Relaxed);
         let chunk = match item {
             Item::Statement(sql) => return open.batch(sql).await,
             Item::Chunk(chunk) => *chunk,
@@ -266,4 +270,18 @@ impl Job {
         }
         result.map(drop)
     }
+}
+
+/// Whether a fault of a connection that is still there may pass.
+fn may_pass(kind: FaultKind, item: &Item) -> bool {
+    match kind {
+        // The server may still have been busy with what an earlier attempt sent last when its rows were cleared.
+        FaultKind::Duplicate => matches!(item, Item::Chunk(_)),
+        kind => kind.is_transient(),
+    }
+}
+
+/// How long to wait after an attempt, counted from 1.
+fn pause(attempt: u32) -> Duration {
+    (FIRST_PAUSE * 2u32.pow(attempt.clamp(1, 8) - 1)).min(LONGEST_PAUSE)
 }

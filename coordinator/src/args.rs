@@ -207,7 +207,8 @@ pub struct SchemaBuild {
     /// The fleet.
     #[command(flatten)]
     pub fleet: FleetArgs,
-    /// Drop existing tables of the same names first; without it a rebuild is refused
+    /// Drop existing tables of the same names first. Without it complete tables are left alone (TPROC-C: they get the
+    /// indexes and procedures that they lack), and an unfinished build of TPROC-C goes on
     #[arg(long)]
     pub replace: bool,
 }

@@ -67,6 +67,7 @@ pub fn job(kind: job::Kind, checked: &Checked, passwords: &Passwords) -> Job {
     Job {
         kind: kind.into(),
         study: checked.study.text.clone(),
+        seed_drawn: checked.seed_drawn,
         secrets: Some(passwords.on_the_wire()),
         ..Job::default()
     }

@@ -212,6 +212,8 @@ pub trait Session: Sized + 'static {
     const DIALECT: Dialect;
     /// Calls block the thread: each session gets a thread and a runtime of its own.
     const BLOCKING: bool = false;
+    /// There is a database behind it: a query that returns no row means that the row is not there.
+    const HAS_ROWS: bool = true;
 
     /// Opens a connection that will send `statements`. None of them is prepared yet.
     async fn connect(target: &Target, statements: Rc<[Statement]>) -> Result<Self, Fault>;

@@ -313,6 +313,14 @@ impl Workload {
         }
     }
 
+    /// The first of each row of neighbours, among so many virtual users, that work on the same part of the tables.
+    pub fn neighbourhoods(&self, vus: u32) -> Vec<u32> {
+        match self {
+            Workload::Oltp(_) => (0..vus).collect(),
+            Workload::Tprocc(shape) => shape.neighbourhoods(vus),
+        }
+    }
+
     /// Keying and thinking times, where it has them.
     pub fn terminal(&self) -> Option<Terminal> {
         match self {

@@ -66,6 +66,11 @@ impl Shape {
     /// More warehouses than this no machine at hand holds; the identifiers would have room for them.
     pub const MAX_WAREHOUSES: u32 = 100_000;
 
+    /// The first of each row of neighbours, among so many virtual users, that share a warehouse.
+    pub fn neighbourhoods(&self, vus: u32) -> Vec<u32> {
+        draw::Home::neighbourhoods(self, vus)
+    }
+
     /// A database of so many warehouses with every option at its default.
     pub fn new(warehouses: u32, calls: Calls) -> Shape {
         Shape { warehouses, calls, all_warehouses: false, mix: Mix::default(), protocol: Protocol::Prepared }
@@ -77,8 +82,13 @@ pub const ORDERS: &str = "sum(d_next_o_id)";
 
 /// The query behind it: its growth is the number of new orders that were committed.
 pub fn orders_query(database: Option<&str>) -> String {
-    let place = database.map(|name| format!("{name}.")).unwrap_or_default();
-    format!("SELECT SUM(d_next_o_id) FROM {place}district")
+    format!("SELECT SUM(d_next_o_id) FROM {}", district(database))
+}
+
+/// The table that it is in; quoted, as a name may hold a hyphen.
+pub(crate) fn district(database: Option<&str>) -> String {
+    let place = database.map(|name| format!("`{}`.", name.replace('`', "``"))).unwrap_or_default();
+    format!("{place}district")
 }
 
 impl Calls {

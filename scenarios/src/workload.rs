@@ -141,6 +141,28 @@ pub struct Index {
     pub exists: String,
 }
 
+/// A stored procedure beside the tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routine {
+    /// The statement that drops it.
+    pub drop: String,
+    /// The statement that makes it.
+    pub create: String,
+    /// A query that returns 0 where it is not there.
+    pub exists: String,
+}
+
+/// The stored procedures of a schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Routines {
+    /// Each of them.
+    pub all: Vec<Routine>,
+    /// Whether the workload's transactions call them.
+    pub called: bool,
+    /// What helps where the login may not make them.
+    pub remedy: String,
+}
+
 /// How an interrupted build is recognised and taken up where it ended. A mark stands in the database from before the
 /// first table is made until everything is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,7 +196,7 @@ pub trait Schema: Sync {
     /// Statements that make empty tables, one after the other.
     fn create(&self, dialect: Dialect) -> Vec<String>;
 
-    /// Statements that drop whatever of the schema exists.
+    /// Statements that drop whatever of the tables exists.
     fn drop(&self, dialect: Dialect) -> Vec<String>;
 
     /// All rows, cut into disjoint chunks of bounded size.
@@ -197,9 +219,9 @@ pub trait Schema: Sync {
     /// Indexes, built after the load and beside each other.
     fn indexes(&self, dialect: Dialect) -> Vec<Index>;
 
-    /// Statements after the indexes, one after the other, harmless when repeated.
-    fn finish(&self, _dialect: Dialect) -> Vec<String> {
-        Vec::new()
+    /// Stored procedures, made before anything else: a login that may not make them is to learn that before the load.
+    fn routines(&self, _dialect: Dialect) -> Option<Routines> {
+        None
     }
 
     /// How an interrupted build is taken up; none where it has to start anew.
@@ -207,12 +229,22 @@ pub trait Schema: Sync {
         None
     }
 
+    /// The seed of an unfinished build that differs from this one in its seed alone, from what its mark says.
+    fn seed_of(&self, _mark: &str) -> Option<u64> {
+        None
+    }
+
     /// What must hold before every run, cheap to ask: that the tables exist.
     fn present(&self, dialect: Dialect) -> Vec<Expectation>;
 
-    /// What else must hold before every run where the tables exist, cheap to ask.
-    fn ready(&self, _dialect: Dialect) -> Vec<Expectation> {
+    /// What must hold of tables that a build has completed, cheap to ask.
+    fn built(&self, _dialect: Dialect) -> Vec<Expectation> {
         Vec::new()
+    }
+
+    /// What else must hold before every run where the tables exist, cheap to ask.
+    fn ready(&self, dialect: Dialect) -> Vec<Expectation> {
+        self.built(dialect)
     }
 
     /// A query whose only row tells how the tables came to hold what they do, where that decides what may be expected.

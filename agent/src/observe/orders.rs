@@ -164,7 +164,7 @@ mod tests {
         assert!(observer.read(&clock).await.error.contains("build the schema"));
         assert_eq!(observer.sent(), 4);
         let sent = take_sent();
-        assert_eq!(sent[1], "SELECT SUM(d_next_o_id) FROM tpcc.district");
+        assert_eq!(sent[1], "SELECT SUM(d_next_o_id) FROM `tpcc`.district");
         assert_eq!(sent.iter().filter(|sent| *sent == "connect").count(), 2);
     }
 

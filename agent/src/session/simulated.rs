@@ -96,6 +96,7 @@ fn draw_fault(faults: &[(FaultKind, f64)], chance: f64) -> Option<FaultKind> {
 impl Session for SimulatedSession {
     /// The statements of the database that is most often rehearsed; nobody reads them.
     const DIALECT: Dialect = Dialect::Mysql;
+    const HAS_ROWS: bool = false;
 
     async fn connect(target: &Target, statements: Rc<[Statement]>) -> Result<Self, Fault> {
         Ok(SimulatedSession {

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
 use secrecy::SecretString;
 use tokio::sync::mpsc::UnboundedReceiver;
 use vufleet_agent::clock::CommonClock;
 use vufleet_agent::crew::{Crew, CrewPlan};
 use vufleet_agent::outbox::Outlet;
 use vufleet_proto::v1::event::Body;
-use vufleet_proto::v1::{FaultKind, KindCounts, phase};
+use vufleet_proto::v1::{FaultKind, Interval, KindCounts, phase};
 use vufleet_scenarios::study::{self, Edits, Study};
 use vufleet_testbed::MariaDb;
 
@@ -38,14 +40,47 @@ pub struct Load {
 #[derive(Debug, Default)]
 pub struct Told {
     pub kinds: BTreeMap<String, KindCounts>,
+    pub intervals: Vec<Orders>,
     pub finished: bool,
     pub stopped: bool,
+}
+
+/// One interval, on the common clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Orders {
+    pub start_ns: u64,
+    pub end_ns: u64,
+    /// New orders that ended in it.
+    pub new_orders: u64,
+    /// Time that its transactions of all kinds took from when they were due.
+    pub response_ns: f64,
+}
+
+impl Orders {
+    fn of(interval: &Interval) -> Orders {
+        let new_orders = interval.kinds.iter().filter(|kind| kind.name == "new_order");
+        Orders {
+            start_ns: interval.start_ns,
+            end_ns: interval.end_ns,
+            new_orders: new_orders.map(|kind| kind.ok + kind.rollback).sum(),
+            response_ns: interval.kinds.iter().map(|kind| sum(&kind.response)).sum(),
+        }
+    }
+}
+
+/// Sum of all values of a histogram.
+fn sum(mut bytes: &[u8]) -> f64 {
+    let histogram: Histogram<u64> = Deserializer::new().deserialize(&mut bytes).expect("a histogram that can be read");
+    histogram.mean() * histogram.len() as f64
 }
 
 impl Told {
     fn hear(&mut self, body: Body) {
         match body {
-            Body::Interval(interval) => interval.kinds.into_iter().for_each(|kind| self.add(kind)),
+            Body::Interval(interval) => {
+                self.intervals.push(Orders::of(&interval));
+                interval.kinds.into_iter().for_each(|kind| self.add(kind));
+            }
             Body::Phase(phase) => match phase.kind() {
                 phase::Kind::Finished => self.finished = true,
                 phase::Kind::Stopped => self.stopped = true,

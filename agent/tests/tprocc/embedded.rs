@@ -52,7 +52,6 @@ fn fill(path: &Path) -> Connection {
         numbers(100_000),
     ))
     .unwrap();
-    shape.finish(Dialect::Sqlite).iter().for_each(|sql| file.execute_batch(sql).unwrap());
     file
 }
 

@@ -1,9 +1,9 @@
 //! Calls as HammerDB makes them: on a session with autocommit off, results into user variables, parameters in its
-//! order. Only what goes over the wire is imitated.
+//! order; and a procedure that answers as its own does. Only what goes over the wire is imitated.
 
 use vufleet_testbed::MariaDb;
 
-use super::database::{number, orders};
+use super::database::{create_procedure, number, orders};
 
 /// One session that sends `calls` and then the query, whose only row comes back as its columns.
 fn hammerdb(server: &MariaDb, calls: &str) -> Vec<String> {
@@ -96,4 +96,53 @@ pub fn failures_reach_the_caller(server: &MariaDb) {
     }
     let open = "SELECT COUNT(*) FROM information_schema.INNODB_TRX";
     assert_eq!((orders(server, "tpcc"), number(server, "tpcc", open)), (before, 0));
+}
+
+/// A procedure of ours that behaves as HammerDB's: it always gives back a number, and writes the order after its lines,
+/// so that MariaDB counts 4n + 5 rows of a call that stays and 4n - 1 of one that is rolled back. That is one in five
+/// here.
+const UNTOLD: &str = "
+CREATE PROCEDURE NEWORD (
+  IN no_w_id INT, IN no_max_w_id INT, IN no_d_id INT, IN no_c_id INT, IN no_o_ol_cnt INT,
+  OUT no_c_discount DECIMAL(4,4), OUT no_c_last VARCHAR(16), OUT no_c_credit VARCHAR(2),
+  OUT no_d_tax DECIMAL(4,4), OUT no_w_tax DECIMAL(4,4), INOUT no_d_next_o_id INT, IN `timestamp` DATETIME)
+BEGIN
+  DECLARE absent INT DEFAULT 0;
+  DECLARE line INT DEFAULT 1;
+  DECLARE item_no, in_stock INT;
+  DECLARE price DECIMAL(5,2);
+  DECLARE rolls_back INT DEFAULT RAND() < 0.2;
+  DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+  DECLARE CONTINUE HANDLER FOR NOT FOUND SET absent = 1;
+  START TRANSACTION;
+  SELECT d_next_o_id, d_tax INTO no_d_next_o_id, no_d_tax FROM district
+    WHERE d_w_id = no_w_id AND d_id = no_d_id FOR UPDATE;
+  UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = no_w_id AND d_id = no_d_id;
+  SELECT c_discount, c_last, c_credit, w_tax INTO no_c_discount, no_c_last, no_c_credit, no_w_tax
+    FROM customer JOIN warehouse ON w_id = c_w_id WHERE c_w_id = no_w_id AND c_d_id = no_d_id AND c_id = no_c_id;
+  WHILE line <= no_o_ol_cnt AND NOT absent DO
+    SET item_no = IF(rolls_back AND line = no_o_ol_cnt, 100001, 1 + FLOOR(RAND() * 100000));
+    SELECT i_price INTO price FROM item WHERE i_id = item_no;
+    IF NOT absent THEN
+      SELECT s_quantity INTO in_stock FROM stock WHERE s_w_id = no_w_id AND s_i_id = item_no FOR UPDATE;
+      UPDATE stock SET s_quantity = IF(in_stock > 11, in_stock - 1, in_stock + 80), s_ytd = s_ytd + 1,
+        s_order_cnt = s_order_cnt + 1 WHERE s_w_id = no_w_id AND s_i_id = item_no;
+      INSERT INTO order_line VALUES (no_d_next_o_id, no_d_id, no_w_id, line, item_no, NULL, price, no_w_id, 1, 'x');
+      SET line = line + 1;
+    END IF;
+  END WHILE;
+  IF absent THEN
+    ROLLBACK;
+  ELSE
+    INSERT INTO orders VALUES (no_d_next_o_id, no_d_id, no_w_id, no_c_id, NULL, no_o_ol_cnt, 1, `timestamp`);
+    INSERT INTO new_order VALUES (no_d_next_o_id, no_d_id, no_w_id);
+    COMMIT;
+  END IF;
+END;
+";
+
+/// Puts that procedure where this program's own was.
+pub fn take_the_place_of_neword(server: &MariaDb, database: &str) {
+    server.sql(&format!("DROP PROCEDURE {database}.NEWORD")).expect("a procedure that is there");
+    create_procedure(server, database, UNTOLD);
 }

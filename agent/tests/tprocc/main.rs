@@ -4,7 +4,10 @@ mod crew;
 mod database;
 mod embedded;
 mod hammerdb;
+mod keyed;
+mod spread;
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -91,29 +94,31 @@ async fn sixteen_users_of_statements_on_one_warehouse_lose_nothing_to_deadlocks(
 }
 
 /// Only new orders: enough of them that some roll back, and nothing else moves the count.
-async fn rollbacks(server: &MariaDb, calls: &str) {
+async fn rollbacks(server: &MariaDb, calls: &str, expected: RangeInclusive<u64>) {
     let before = orders(server, "tpcc");
     let workload = format!("warehouses = 2\ncalls = '{calls}'\nmix = {{ new_order = 1 }}");
     let mut load = Load::start(on_mariadb(server, "tpcc", &workload, 4), Some(250)).await;
     load.until(|told| told.finished).await;
     let counted = load.stop().await.new_orders();
-    // Binomial, 1000 at 1 %: fewer than 1 or more than 27 once in ten thousand times.
-    assert!((1..=27).contains(&counted.rollback), "{calls}: {counted:?}");
+    assert!(expected.contains(&counted.rollback), "{calls}: {counted:?}");
     assert_eq!(counted.ok + counted.rollback, 1_000, "{calls}: {counted:?}");
     assert_eq!(orders(server, "tpcc") - before, counted.ok, "{calls}");
 }
+
+/// Of 1000 orders at 1 %: fewer than 1 or more than 27 once in ten thousand times.
+const ONE_IN_A_HUNDRED: RangeInclusive<u64> = 1..=27;
 
 #[tokio::test]
 async fn intended_rollbacks_are_seen_in_either_spelling() {
     let server = MariaDb::start().expect("a MariaDB to test on");
     fill(&server, "tpcc", 2);
-    rollbacks(&server, "procedures").await;
-    let remote = "SELECT COUNT(*) FROM order_line WHERE ol_supply_w_id <> ol_w_id";
-    let by_procedures = number(&server, "tpcc", remote);
-    assert!((40..200).contains(&by_procedures), "1 % of 10,000 lines: {by_procedures}");
-    rollbacks(&server, "statements").await;
-    let by_statements = number(&server, "tpcc", remote) - by_procedures;
-    assert!((40..200).contains(&by_statements), "1 % of 10,000 lines: {by_statements}");
+    let since = spread::remember(&server);
+    rollbacks(&server, "procedures", ONE_IN_A_HUNDRED).await;
+    since.assert_drawn_uniformly(&server);
+    let since = spread::remember(&server);
+    rollbacks(&server, "statements", ONE_IN_A_HUNDRED).await;
+    since.assert_drawn_by_the_specification(&server);
+    spread::assert_six_of_ten_are_known_by_name(&server).await;
     let local = "SELECT COUNT(*) FROM orders WHERE o_all_local = EXISTS (SELECT 1 FROM order_line
                    WHERE ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id AND ol_supply_w_id <> o_w_id)";
     assert_eq!(number(&server, "tpcc", local), 0, "orders say whether all their lines are local");
@@ -123,14 +128,32 @@ async fn intended_rollbacks_are_seen_in_either_spelling() {
     assert_consistent(&server, "tpcc");
 }
 
+#[tokio::test]
+async fn rollbacks_that_hammerdbs_procedure_does_not_tell_are_seen_on_mariadb() {
+    let server = MariaDb::start().expect("a MariaDB to test on");
+    fill(&server, "tpcc", 2);
+    hammerdb::take_the_place_of_neword(&server, "tpcc");
+    // Binomial, 1000 at one in five: five standard deviations.
+    rollbacks(&server, "procedures", 137..=263).await;
+    assert_consistent(&server, "tpcc");
+}
+
 async fn killed_in_the_middle(calls: &str, server: &mut MariaDb) {
     let before = orders(server, "tpcc");
     let workload = format!("warehouses = 1\ncalls = '{calls}'");
     let mut load = Load::start(on_mariadb(server, "tpcc", &workload, 8), None).await;
-    load.until(|told| told.new_orders().ok >= 100).await;
-    server.restart().expect("a server that comes back");
-    let done = load.told.new_orders().ok;
-    load.until(|told| told.new_orders().ok >= done + 100).await;
+    loop {
+        let done = load.told.new_orders().ok;
+        load.until(|told| told.new_orders().ok >= done + 100).await;
+        server.restart().expect("a server that comes back");
+        let done = load.told.new_orders().ok;
+        load.until(|told| told.new_orders().ok >= done + 100).await;
+        // Of statements only a COMMIT is uncertain; of procedures every call is, and one of eight is nearly always under
+        // way.
+        if calls == "statements" || load.told.sum(|kind| kind.unknown) > 0 {
+            break;
+        }
+    }
     let told = load.stop().await;
     let counted = told.new_orders();
     println!("{calls}: {} unknown", told.sum(|kind| kind.unknown));

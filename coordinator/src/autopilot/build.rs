@@ -1,5 +1,6 @@
 //! The workload's tables: made, filled by every driving agent beside the others, dropped.
 
+mod additions;
 mod stage;
 mod standing;
 pub(super) mod verify;
@@ -12,7 +13,8 @@ use vufleet_scenarios::workload::{Chunk, Schema};
 
 use super::Halt;
 use super::pilot::{Ask, Member, Pilot};
-use crate::allocation;
+use crate::allocation::{self, Candidate};
+use crate::fleet::registry::Agent;
 use stage::{Progress, Share, Stage};
 use standing::{Parts, Standing};
 
@@ -24,20 +26,20 @@ pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
     nothing_simulated(pilot)?;
     let begun = Instant::now();
     let agent = pilot.spokesman()?;
-    let study = pilot.study.clone();
-    let (schema, dialect) = (study.workload.schema(), pilot.dialect());
-    let resume = schema.resume(study.seed, dialect);
-    let (mut first, complete) = match standing::look(pilot, &agent).await? {
-        Standing::Nothing => (Vec::new(), None),
-        _ if pilot.job.replace => (schema.drop(dialect), None),
-        Standing::Unfinished { complete } => (Vec::new(), Some(complete)),
-        occupied => return Err(Halt::Refused(occupied.refusal(pilot, &agent).await?)),
+    let complete = match standing::look(pilot, &agent).await? {
+        Standing::Nothing => None,
+        _ if pilot.job.replace => None,
+        Standing::Unfinished { complete } => Some(complete),
+        occupied => {
+            if additions::complete(pilot, &agent).await? {
+                return Ok(());
+            }
+            return Err(Halt::Refused(occupied.refusal(pilot, &agent).await?));
+        }
     };
-    if let (Some(resume), None) = (resume, &complete) {
-        first.extend(resume.begin);
-    }
-    first.extend(schema.create(dialect));
-    all_or_nothing(pilot, &agent, first).await?;
+    let study = pilot.study.clone();
+    let schema = study.workload.schema();
+    prepare(pilot, &agent, schema, complete.is_some()).await?;
     let filled = fill(pilot, &agent, schema, complete.as_ref()).await;
     if let Err(Halt::Stopped) = filled {
         pilot.teller.warn(format!("the workload's tables are incomplete: {}", advice(pilot))).await;
@@ -56,6 +58,18 @@ pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
     Ok(())
 }
 
+/// Procedures, empty tables and, unless it stands there, the mark of the build.
+async fn prepare(pilot: &mut Pilot, agent: &str, schema: &dyn Schema, resumed: bool) -> Result<(), Halt> {
+    let dialect = pilot.dialect();
+    additions::make_routines(pilot, agent).await?;
+    let mut statements = if pilot.job.replace { schema.drop(dialect) } else { Vec::new() };
+    if !resumed {
+        statements.extend(schema.resume(pilot.study.seed, dialect).into_iter().flat_map(|resume| resume.begin));
+    }
+    statements.extend(schema.create(dialect));
+    all_or_nothing(pilot, agent, statements).await
+}
+
 /// What to do about a build that ended early.
 fn advice(pilot: &Pilot) -> &'static str {
     match pilot.study.workload.schema().resume(pilot.study.seed, pilot.dialect()) {
@@ -64,24 +78,24 @@ fn advice(pilot: &Pilot) -> &'static str {
     }
 }
 
-/// Rows, indexes and whatever else belongs to tables that are there.
+/// Rows and indexes of tables that are there; then the build is complete.
 async fn fill(
     pilot: &mut Pilot,
     agent: &str,
     schema: &dyn Schema,
     complete: Option<&Parts>,
 ) -> Result<stage::Done, Halt> {
-    let dialect = pilot.dialect();
     if let Some(complete) = complete {
         let (there, all) = (complete.len(), schema.chunks().len());
         let unit = schema.unit().unwrap_or("parts");
         pilot.teller.note(format!("going on with an unfinished build: {there} of {all} {unit} are there")).await;
     }
     let loaded = load(pilot, schema, complete).await?;
-    index(pilot, agent, schema, complete.is_some()).await?;
-    let mut last = schema.finish(dialect);
-    last.extend(schema.resume(pilot.study.seed, dialect).map(|resume| resume.end));
-    all_or_nothing(pilot, agent, last).await?;
+    let indexes = schema.indexes(pilot.dialect());
+    let lacking = if complete.is_some() { additions::lacking_indexes(pilot, agent, indexes).await? } else { indexes };
+    additions::index(pilot, lacking).await?;
+    let mark = schema.resume(pilot.study.seed, pilot.dialect()).map(|resume| resume.end);
+    all_or_nothing(pilot, agent, mark.into_iter().collect()).await?;
     Ok(loaded)
 }
 
@@ -96,40 +110,28 @@ async fn load(pilot: &mut Pilot, schema: &dyn Schema, complete: Option<&Parts>) 
         chunks_before: there.len() as u64,
         unit: schema.unit(),
     };
-    let members = builders(pilot)?;
-    let shares = allocation::chunks(&chunks, members.len()).into_iter().map(Share::of_chunks).collect();
+    let builders = builders(pilot)?;
+    let candidates: Vec<Candidate> = builders.iter().map(Candidate::from).collect();
+    let shares = allocation::chunks(&chunks, &candidates, pilot.study.fleet.share);
+    let (members, shares) = (members(&builders), shares.into_iter().map(Share::of_chunks).collect());
     let stage = Stage { phase: "loading", resumed: complete.is_some(), progress: Some(progress) };
     stage::run(pilot, &members, shares, &stage).await
 }
 
 /// Who builds: every driving agent that is here now, at least one.
-fn builders(pilot: &Pilot) -> Result<Vec<Member>, Halt> {
-    let members: Vec<Member> = pilot.drivers().iter().map(Member::from).collect();
-    if members.is_empty() {
+fn builders(pilot: &Pilot) -> Result<Vec<Agent>, Halt> {
+    let builders = pilot.drivers();
+    if builders.is_empty() {
         return Err(Halt::Refused(format!(
             "no driving agent is left to build with; the workload's tables are incomplete: {}",
             advice(pilot)
         )));
     }
-    Ok(members)
+    Ok(builders)
 }
 
-/// Builds the indexes that are not there, beside each other.
-async fn index(pilot: &mut Pilot, agent: &str, schema: &dyn Schema, resumed: bool) -> Result<(), Halt> {
-    let mut indexes = schema.indexes(pilot.dialect());
-    if resumed {
-        let probes = indexes.iter().map(|index| index.exists.clone()).collect();
-        let result = pilot.ask(agent, Ask::target(probes).patience(PATIENCE)).await?;
-        if !result.error.is_empty() {
-            return Err(Halt::Refused(format!("the indexes cannot be looked up: {}", result.error)));
-        }
-        let mut answers = result.tables.iter();
-        indexes.retain(|_| answers.next().is_some_and(|table| standing::first_cell(table).as_deref() == Some("0")));
-    }
-    let members = builders(pilot)?;
-    let statements = indexes.into_iter().map(|index| index.sql).collect();
-    let stage = Stage { phase: "indexing", resumed: false, progress: None };
-    stage::run(pilot, &members, stage::spread(statements, members.len()), &stage).await.map(drop)
+fn members(agents: &[Agent]) -> Vec<Member> {
+    agents.iter().map(Member::from).collect()
 }
 
 /// `vufleet schema drop`.
@@ -139,6 +141,7 @@ pub(super) async fn drop_tables(pilot: &mut Pilot) -> Result<(), Halt> {
     let existing = standing::existing(pilot, &agent).await?;
     let study = pilot.study.clone();
     all_or_nothing(pilot, &agent, study.workload.schema().drop(pilot.dialect())).await?;
+    additions::drop_routines(pilot, &agent).await?;
     let told = if existing.is_empty() {
         "there was nothing to drop".to_owned()
     } else {
@@ -156,6 +159,9 @@ fn nothing_simulated(pilot: &Pilot) -> Result<(), Halt> {
 }
 
 async fn all_or_nothing(pilot: &mut Pilot, agent: &str, statements: Vec<String>) -> Result<(), Halt> {
+    if statements.is_empty() {
+        return Ok(());
+    }
     let first_lines: Vec<String> =
         statements.iter().map(|sql| sql.lines().next().unwrap_or_default().to_owned()).collect();
     let result = pilot.ask(agent, Ask::target(statements).patience(PATIENCE)).await?;

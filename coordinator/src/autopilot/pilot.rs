@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use vufleet_proto::v1::{self, command, event, phase};
 use vufleet_scenarios::session::Dialect;
-use vufleet_scenarios::study::{Study, TargetKind};
+use vufleet_scenarios::study::{self, Edits, Study, TargetKind};
 
 use super::Halt;
 use super::figures::Figures;
@@ -74,6 +74,15 @@ impl Pilot {
             controls: 0,
             crews: BTreeMap::new(),
         }
+    }
+
+    /// The study with another seed, for all that is still to be done.
+    pub(super) fn set_seed(&mut self, seed: u64) -> Result<(), Halt> {
+        let edits = Edits { set: vec![format!("seed={seed}")], ..Edits::default() };
+        let study = study::read(&self.study.text, &edits)
+            .map_err(|refusal| Halt::Refused(format!("the study is refused with seed {seed}:\n{refusal}")))?;
+        self.study = Arc::new(study);
+        Ok(())
     }
 
     /// The SQL that the target understands.

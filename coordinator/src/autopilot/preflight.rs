@@ -10,7 +10,7 @@ use vufleet_scenarios::study::TargetKind;
 
 use super::pilot::{Ask, Pilot};
 use super::{Halt, grid};
-use crate::allocation;
+use crate::allocation::{self, Candidate};
 
 /// `vufleet check`: prints every finding, refuses when one is fatal.
 pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
@@ -110,13 +110,11 @@ fn answer(table: &v1::Table) -> Answer {
 
 fn agent_facts(pilot: &Pilot) -> Vec<AgentFacts> {
     let drivers = pilot.drivers();
-    let candidates: Vec<allocation::Candidate> = drivers
-        .iter()
-        .map(|agent| allocation::Candidate { name: agent.hello.name.clone(), cores: agent.hello.cores })
-        .collect();
+    let candidates: Vec<Candidate> = drivers.iter().map(Candidate::from).collect();
     let largest = pilot.study.profiles.iter().max_by_key(|profile| profile.sessions());
     let allotments = largest.map_or_else(Vec::new, |profile| {
-        let shares = allocation::virtual_users(profile.vus, &candidates, pilot.study.fleet.share);
+        let neighbourhoods = profile.workload.neighbourhoods(profile.vus);
+        let shares = allocation::virtual_users(profile.vus, &neighbourhoods, &candidates, pilot.study.fleet.share);
         shares.into_iter().map(|share| (share.name, u64::from(share.count * profile.sessions_per_vu))).collect()
     });
     let observers = pilot.observers();

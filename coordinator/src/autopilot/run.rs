@@ -101,12 +101,10 @@ impl<'a> Flight<'a> {
         let profile = pilot.study.profile(&order.planned.profile).cloned().ok_or_else(|| {
             Halt::Refused(format!("the plan names a profile {} that the study does not have", order.planned.profile))
         })?;
-        let candidates: Vec<Candidate> = drivers
-            .iter()
-            .map(|agent| Candidate { name: agent.hello.name.clone(), cores: agent.hello.cores })
-            .collect();
+        let candidates: Vec<Candidate> = drivers.iter().map(Candidate::from).collect();
         let vus = if order.smoke { 1 } else { profile.vus };
-        let allotments = allocation::virtual_users(vus, &candidates, pilot.study.fleet.share);
+        let neighbourhoods = profile.workload.neighbourhoods(vus);
+        let allotments = allocation::virtual_users(vus, &neighbourhoods, &candidates, pilot.study.fleet.share);
         let driving: Vec<&Agent> = allotments
             .iter()
             .filter_map(|allotment| drivers.iter().find(|agent| agent.hello.name == allotment.name))

@@ -154,6 +154,10 @@ WHERE table_schema = DATABASE() AND table_name = '{table}' AND column_name = '{c
 -- name: count_tables
 SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ({names})
 
+-- name: count_procedure
+SELECT COUNT(*) FROM information_schema.routines
+WHERE routine_schema = DATABASE() AND routine_type = 'PROCEDURE' AND routine_name = '{name}'
+
 -- name: missing_procedures
 SELECT name FROM ({wanted}) AS wanted
 WHERE NOT EXISTS (SELECT 1 FROM information_schema.routines

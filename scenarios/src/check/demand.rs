@@ -1,10 +1,10 @@
 //! How many prepared statements a profile takes of a MySQL server.
 
-use crate::oltp::Oltp;
+use crate::oltp::{Oltp, Prepare};
 use crate::session::Dialect;
 use crate::sql::Protocol;
 use crate::study::{self, Profile};
-use crate::tprocc::TprocC;
+use crate::tprocc::{Calls, TprocC};
 use crate::workload::Workload;
 
 /// What one profile takes.
@@ -18,17 +18,31 @@ pub(super) struct Demand {
     pub statements_per_session: u64,
     /// Whether it prepares them all at once; else each on its first use, and the number is an upper bound.
     pub eager: bool,
+    /// What the study may do to take fewer.
+    pub otherwise: &'static str,
 }
 
 impl Demand {
     pub(super) fn of(profile: &Profile) -> Demand {
         match &profile.workload {
-            study::Workload::Oltp(shape) => Demand::with::<Oltp>(profile, shape),
-            study::Workload::Tprocc(shape) => Demand::with::<TprocC>(profile, shape),
+            study::Workload::Oltp(shape) => {
+                let otherwise = match shape.prepare {
+                    Prepare::Eager => "prepare = \"lazy\" or protocol = \"text\" in [workload]",
+                    Prepare::Lazy => "protocol = \"text\" in [workload]",
+                };
+                Demand::with::<Oltp>(profile, shape, otherwise)
+            }
+            study::Workload::Tprocc(shape) => {
+                let otherwise = match shape.calls {
+                    Calls::Procedures => "lower the profile's vus",
+                    Calls::Statements => "protocol = \"text\" in [workload]",
+                };
+                Demand::with::<TprocC>(profile, shape, otherwise)
+            }
         }
     }
 
-    fn with<W: Workload>(profile: &Profile, shape: &W::Shape) -> Demand {
+    fn with<W: Workload>(profile: &Profile, shape: &W::Shape, otherwise: &'static str) -> Demand {
         let statements = W::statements(shape, Dialect::Mysql);
         let prepared = statements.iter().filter(|statement| statement.protocol == Protocol::Prepared);
         Demand {
@@ -36,6 +50,7 @@ impl Demand {
             sessions: profile.sessions().into(),
             statements_per_session: prepared.count() as u64,
             eager: W::eager(shape),
+            otherwise,
         }
     }
 

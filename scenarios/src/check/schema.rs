@@ -2,10 +2,12 @@
 
 use super::{Answer, Answers, Finding, Login, Question, quoted_list};
 use crate::session::Dialect;
-use crate::study::{Require, Study, TargetKind};
+use crate::study::{Require, Study, TargetKind, Workload};
+use crate::tprocc;
 use crate::workload::Expectation;
 
 const TABLES: &str = "tables";
+const ORDERS: &str = "orders counter";
 
 /// Most missing tables that are named one by one.
 const NAMED_TABLES: usize = 5;
@@ -29,6 +31,10 @@ pub(super) fn questions(study: &Study) -> Vec<Question> {
         sql: expectation.sql,
         login: Login::Target,
     }));
+    if matches!(study.workload, Workload::Tprocc(_)) {
+        let sql = tprocc::orders_query(study.target.database.as_deref());
+        questions.push(Question { id: ORDERS.to_owned(), sql, login: Login::Control });
+    }
     questions.extend(study.require.iter().enumerate().map(|(index, require)| Question {
         id: requirement(index),
         sql: require.sql.clone(),
@@ -39,7 +45,10 @@ pub(super) fn questions(study: &Study) -> Vec<Question> {
 
 /// Whether a failed answer to the question is found here.
 pub(super) fn is_own(question: &Question) -> bool {
-    question.id == TABLES || question.id.starts_with("requirement ") || question.id.starts_with("readiness ")
+    question.id == TABLES
+        || question.id == ORDERS
+        || question.id.starts_with("requirement ")
+        || question.id.starts_with("readiness ")
 }
 
 /// What must hold of the tables for every profile's workload, each once.
@@ -72,8 +81,18 @@ pub(super) fn findings(study: &Study, answers: &Answers) -> Vec<Finding> {
     match missing(study, answers) {
         // Nothing can be asked of tables that are not there.
         Some(missing) => std::iter::once(missing).chain(required).collect(),
-        None => unready(study, answers).chain(required).collect(),
+        None => unready(study, answers).chain(uncounted(study, answers)).chain(required).collect(),
     }
+}
+
+/// The control login reads how many orders the database has taken.
+fn uncounted(study: &Study, answers: &Answers) -> Option<Finding> {
+    let Answer::Failed(error) = answers.get(ORDERS)? else { return None };
+    let district = tprocc::district(study.target.database.as_deref());
+    Some(Finding::warning(
+        format!("the control login cannot count orders, so that no run will have a NOPM: {error}"),
+        format!("GRANT SELECT ON {district} to it, or give [control] another login"),
+    ))
 }
 
 fn unready(study: &Study, answers: &Answers) -> impl Iterator<Item = Finding> {

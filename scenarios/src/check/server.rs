@@ -147,12 +147,8 @@ impl Server<'_> {
             demand.sessions,
             demand.statements_per_session,
         );
-        let set = set_global("max_prepared_stmt_count", total);
-        Some(if demand.eager {
-            Finding::fatal(what, format!("{set}, or prepare = \"lazy\" or protocol = \"text\" in [workload]"))
-        } else {
-            Finding::warning(what, format!("{set}, or protocol = \"text\" in [workload]"))
-        })
+        let remedy = format!("{}, or {}", set_global("max_prepared_stmt_count", total), demand.otherwise);
+        Some(if demand.eager { Finding::fatal(what, remedy) } else { Finding::warning(what, remedy) })
     }
 
     fn open_files(&self) -> Option<Finding> {

@@ -104,39 +104,77 @@ mod tests {
         assert_eq!(names.len(), 2 * 53, "every distance is used, on both sides");
     }
 
-    /// Chance of each number of the range, worked out over all pairs.
-    fn expected(a: u32, c: u32, low: u32, high: u32) -> Vec<f64> {
-        let (range, pairs) = (high - low + 1, f64::from(a + 1) * f64::from(high - low + 1));
-        let mut chances = vec![0.0; range as usize];
-        for x in 0..=a {
-            for y in low..=high {
-                chances[(((x | y) + c) % range) as usize] += 1.0 / pairs;
+    /// Sums each number's value over all numbers whose bits it has; `sign` -1 undoes that.
+    fn over_subsets(values: &mut [f64], sign: f64) {
+        for bit in (0..values.len().ilog2()).map(|shift| 1 << shift) {
+            for number in (0..values.len()).filter(|number| number & bit != 0) {
+                values[number] += sign * values[number ^ bit];
             }
+        }
+    }
+
+    /// Chance of each number of the range: of how many pairs x | y is what, by inclusion and exclusion.
+    fn expected(a: u32, c: u32, low: u32, high: u32) -> Vec<f64> {
+        let size = (a.max(high) + 1).next_power_of_two() as usize;
+        let (mut xs, mut ys) = (vec![0.0; size], vec![0.0; size]);
+        xs[..=a as usize].fill(1.0);
+        ys[low as usize..=high as usize].fill(1.0);
+        over_subsets(&mut xs, 1.0);
+        over_subsets(&mut ys, 1.0);
+        let mut pairs: Vec<f64> = xs.iter().zip(&ys).map(|(x, y)| x * y).collect();
+        over_subsets(&mut pairs, -1.0);
+        let range = high - low + 1;
+        let mut chances = vec![0.0; range as usize];
+        for (both, pairs) in pairs.iter().enumerate() {
+            chances[(both + c as usize) % range as usize] += pairs / (f64::from(a + 1) * f64::from(range));
         }
         chances
     }
 
-    #[test]
-    fn nurand_has_the_distribution_of_its_formula() {
-        for (a, c, low, high) in [(255, 123, 0, 999), (255, 210, 0, 999), (1_023, 500, 1, 3_000)] {
-            let draws = 200_000;
-            let mut stream = stream(7, &[u64::from(c)]);
-            let mut seen = vec![0_u32; (high - low + 1) as usize];
-            for _ in 0..draws {
-                seen[(nurand(&mut stream, a, c, low, high) - low) as usize] += 1;
-            }
-            // Chi-square over the numbers that can be drawn, against its mean and six standard deviations.
-            let (mut chi, mut cells) = (0.0, 0.0);
-            for (count, chance) in seen.iter().zip(expected(a, c, low, high)) {
-                let mean = chance * f64::from(draws);
-                if mean < 5.0 {
-                    continue;
-                }
+    /// How often each number of the range came in forty draws for each.
+    fn counted(range: usize, low: u32, draw: impl Fn(&mut Stream) -> u32) -> Vec<u32> {
+        let mut stream = stream(7, &[]);
+        let mut seen = vec![0; range];
+        (0..40 * range).for_each(|_| seen[(draw(&mut stream) - low) as usize] += 1);
+        seen
+    }
+
+    /// Chi-square over the numbers that are expected five times or more, and how many numbers those are.
+    fn chi_square(seen: &[u32], expected: &[f64]) -> (f64, f64) {
+        let draws = f64::from(seen.iter().sum::<u32>());
+        let (mut chi, mut cells) = (0.0, 0.0);
+        for (count, mean) in seen.iter().zip(expected.iter().map(|chance| chance * draws)) {
+            if mean >= 5.0 {
                 chi += (f64::from(*count) - mean).powi(2) / mean;
                 cells += 1.0;
             }
-            let bound = cells + 6.0 * f64::sqrt(2.0 * cells);
-            assert!(cells > 500.0 && chi < bound, "A {a}, C {c}: chi-square {chi} of {cells} cells");
+        }
+        (chi, cells)
+    }
+
+    /// Mean of chi-square and six standard deviations.
+    fn bound(cells: f64) -> f64 {
+        cells + 6.0 * f64::sqrt(2.0 * cells)
+    }
+
+    #[test]
+    fn names_customers_and_items_have_the_distributions_of_the_specification() {
+        let constants = Constants::of(42);
+        let (names, customers, items) = (constants.names, constants.customers, constants.items);
+        type Case = (u32, u32, u32, u32, Box<dyn Fn(&mut Stream) -> u32>);
+        let cases: [Case; 4] = [
+            (255, C_OF_LOAD, 0, 999, Box::new(|stream| name_number(stream, C_OF_LOAD))),
+            (255, names, 0, 999, Box::new(move |stream| name_number(stream, names))),
+            (1_023, customers, 1, 3_000, Box::new(move |stream| constants.customer(stream))),
+            (8_191, items, 1, 100_000, Box::new(move |stream| constants.item(stream))),
+        ];
+        for (a, c, low, high, draw) in cases {
+            let seen = counted((high - low + 1) as usize, low, draw);
+            let (chi, cells) = chi_square(&seen, &expected(a, c, low, high));
+            assert!(cells > 500.0 && chi < bound(cells), "A {a}, C {c}: chi-square {chi} of {cells} cells");
+            // The nearest of its kind is told apart.
+            let (chi, cells) = chi_square(&seen, &expected(a / 2, c, low, high));
+            assert!(chi > 2.0 * bound(cells), "A {}, C {c}: chi-square {chi} of {cells} cells", a / 2);
         }
     }
 

@@ -11,7 +11,7 @@ use super::draw::{DISTRICTS, ITEMS};
 use super::{Calls, Shape, consistency, rows};
 use crate::session::Dialect;
 use crate::sql::Catalogue;
-use crate::workload::{Chunk, Expectation, Index, Inspection, Loads, Resume, Schema, Wanted};
+use crate::workload::{Chunk, Expectation, Index, Inspection, Loads, Resume, Routines, Schema, Wanted};
 
 /// In the order in which they are made and named.
 const TABLES: [&str; 9] =
@@ -33,10 +33,10 @@ impl Schema for Shape {
         TABLES.iter().map(|table| catalogue.get(table).to_owned()).collect()
     }
 
-    fn drop(&self, dialect: Dialect) -> Vec<String> {
+    fn drop(&self, _dialect: Dialect) -> Vec<String> {
         let tables = TABLES.iter().map(|table| format!("DROP TABLE IF EXISTS {table}"));
         let mark = "DROP TABLE IF EXISTS vufleet_build".to_owned();
-        tables.chain(procedures::drop(dialect)).chain([mark]).collect()
+        tables.chain([mark]).collect()
     }
 
     /// A warehouse is a part.
@@ -88,12 +88,15 @@ impl Schema for Shape {
         INDEXED.map(index).to_vec()
     }
 
-    fn finish(&self, dialect: Dialect) -> Vec<String> {
-        procedures::drop(dialect).into_iter().chain(procedures::create(dialect)).collect()
+    fn routines(&self, dialect: Dialect) -> Option<Routines> {
+        let all = procedures::routines(dialect, &catalogue(dialect))?;
+        let remedy = "GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE on the database to the login, or write \
+                      calls = \"statements\" in [workload]";
+        Some(Routines { all, called: self.calls == Calls::Procedures, remedy: remedy.to_owned() })
     }
 
     fn resume(&self, seed: u64, dialect: Dialect) -> Option<Resume> {
-        let build = format!("{} {} from seed {seed}", self.warehouses, self.unit().unwrap_or_default());
+        let build = format!("{}{seed}", self.mark_but_seed());
         let insert = format!("INSERT INTO vufleet_build (build) VALUES ('{build}')");
         Some(Resume {
             begin: vec![
@@ -108,6 +111,10 @@ impl Schema for Shape {
         })
     }
 
+    fn seed_of(&self, mark: &str) -> Option<u64> {
+        mark.strip_prefix(&self.mark_but_seed())?.parse().ok()
+    }
+
     fn present(&self, dialect: Dialect) -> Vec<Expectation> {
         let names = TABLES.map(|table| format!("'{table}'")).join(", ");
         vec![Expectation {
@@ -118,12 +125,11 @@ impl Schema for Shape {
         }]
     }
 
-    fn ready(&self, dialect: Dialect) -> Vec<Expectation> {
-        let catalogue = catalogue(dialect);
-        let mut out = vec![
+    fn built(&self, dialect: Dialect) -> Vec<Expectation> {
+        vec![
             Expectation {
                 what: "the build of the tables is complete".to_owned(),
-                sql: catalogue.get("count_tables").replace("{names}", "'vufleet_build'"),
+                sql: catalogue(dialect).get("count_tables").replace("{names}", "'vufleet_build'"),
                 wanted: Wanted::Value("0".to_owned()),
                 remedy: "run `vufleet schema build STUDY`, which goes on where it ended".to_owned(),
             },
@@ -135,9 +141,13 @@ impl Schema for Shape {
                          `vufleet schema build STUDY --replace`"
                     .to_owned(),
             },
-        ];
+        ]
+    }
+
+    fn ready(&self, dialect: Dialect) -> Vec<Expectation> {
+        let mut out = self.built(dialect);
         if self.calls == Calls::Procedures && dialect == Dialect::Mysql {
-            out.push(all_procedures(&catalogue));
+            out.push(all_procedures(&catalogue(dialect)));
         }
         out
     }
@@ -153,13 +163,21 @@ impl Schema for Shape {
             what: format!("{table} has an index with {column}"),
             sql: count_index(&catalogue, table, column),
             wanted: Wanted::Value("1".to_owned()),
-            remedy: "build it by hand, or run `vufleet schema build STUDY --replace`".to_owned(),
+            remedy:
+                "run `vufleet schema build STUDY`, which makes what is missing and leaves the rows alone".to_owned(),
         }));
         inspection
     }
 
     fn rows(&self) -> u64 {
         u64::from(self.warehouses) * rows::WAREHOUSE_ROWS + u64::from(ITEMS)
+    }
+}
+
+impl Shape {
+    /// What the mark of an unfinished build says before the seed.
+    fn mark_but_seed(&self) -> String {
+        format!("{} {} from seed ", self.warehouses, self.unit().unwrap_or_default())
     }
 }
 
@@ -181,8 +199,8 @@ fn all_procedures(catalogue: &Catalogue) -> Expectation {
         what: "all five stored procedures exist and this login may call them".to_owned(),
         sql: catalogue.get("missing_procedures").replace("{wanted}", &wanted.join(" UNION ALL ")),
         wanted: Wanted::NoRow(&["no procedure"]),
-        remedy: "GRANT EXECUTE to the login, run `vufleet schema build STUDY --replace`, or write \
-                 calls = \"statements\" in [workload]"
+        remedy: "GRANT EXECUTE to the login, run `vufleet schema build STUDY`, which makes those that are missing and \
+                 leaves the rows alone, or write calls = \"statements\" in [workload]"
             .to_owned(),
     }
 }

@@ -30,7 +30,7 @@ fn remedy(code: u16, message: &str) -> Option<&'static str> {
         {
             Some("free some space on the server")
         }
-        1461 => Some("raise max_prepared_stmt_count on the server, or use the text protocol"),
+        1461 => Some("raise max_prepared_stmt_count on the server, or ask for fewer sessions"),
         1290 | 1836 => Some("the server is read-only; correct the target or switch read_only off"),
         1021 | 1114 => Some("free some space on the server"),
         1153 => Some("raise max_allowed_packet on the server"),

@@ -34,21 +34,38 @@ pub(super) enum Standing {
     Occupied(Vec<String>),
 }
 
-/// Looks.
+/// Looks. Where the study names no seed, that of an unfinished build is the study's from here on.
 pub(super) async fn look(pilot: &mut Pilot, agent: &str) -> Result<Standing, Halt> {
     let existing = existing(pilot, agent).await?;
     if existing.is_empty() {
         return Ok(Standing::Nothing);
     }
-    let study = pilot.study.clone();
-    let Some(resume) = study.workload.schema().resume(study.seed, pilot.dialect()) else {
-        return Ok(Standing::Occupied(existing));
-    };
-    let result = probe(pilot, agent, vec![resume.mark.clone(), resume.complete.clone()]).await?;
-    Ok(match result.tables.as_slice() {
-        [mark, complete] => judge(existing, &resume, mark, complete),
-        _ => Standing::Occupied(existing),
+    let Some(resume) = resume_of(pilot) else { return Ok(Standing::Occupied(existing)) };
+    let result = probe(pilot, agent, vec![resume.mark, resume.complete]).await?;
+    let [mark, complete] = result.tables.as_slice() else { return Ok(Standing::Occupied(existing)) };
+    take_over_seed(pilot, mark).await?;
+    Ok(match resume_of(pilot) {
+        Some(resume) => judge(existing, &resume, mark, complete),
+        None => Standing::Occupied(existing),
     })
+}
+
+/// How a build of the study is taken up.
+fn resume_of(pilot: &Pilot) -> Option<Resume> {
+    pilot.study.workload.schema().resume(pilot.study.seed, pilot.dialect())
+}
+
+/// A seed that was drawn for this command gives way to the one that the rows which are there were drawn from.
+async fn take_over_seed(pilot: &mut Pilot, mark: &v1::Table) -> Result<(), Halt> {
+    if !pilot.job.seed_drawn || pilot.job.replace {
+        return Ok(());
+    }
+    let Some(seed) = first_cell(mark).and_then(|mark| pilot.study.workload.schema().seed_of(&mark)) else {
+        return Ok(());
+    };
+    pilot.set_seed(seed)?;
+    pilot.teller.line(format!("seed {seed}: the unfinished build's, instead of the one that was drawn")).await;
+    Ok(())
 }
 
 fn judge(existing: Vec<String>, resume: &Resume, mark: &v1::Table, complete: &v1::Table) -> Standing {

@@ -41,11 +41,12 @@ fn load(out: &mut String, profile: &Profile, dialect: Dialect) {
 /// What the verbs of `schema` send.
 fn schema(out: &mut String, workload: &Workload, dialect: Dialect) {
     let schema = workload.schema();
-    section(out, "schema build, before the rows", &schema.create(dialect));
-    let indexes = schema.indexes(dialect).into_iter().map(|index| index.sql);
-    let after: Vec<_> = indexes.chain(schema.finish(dialect)).collect();
-    section(out, "schema build, after the rows", &after);
-    section(out, "schema drop, and schema build --replace", &schema.drop(dialect));
+    let routines = schema.routines(dialect).map_or_else(Vec::new, |routines| routines.all);
+    let (dropped, made): (Vec<_>, Vec<_>) = routines.into_iter().map(|it| (it.drop, it.create)).unzip();
+    section(out, "schema build, before the rows", &[made, schema.create(dialect)].concat());
+    let indexes: Vec<_> = schema.indexes(dialect).into_iter().map(|index| index.sql).collect();
+    section(out, "schema build, after the rows", &indexes);
+    section(out, "schema drop, and schema build --replace", &[schema.drop(dialect), dropped].concat());
     let asked: Vec<_> = schema.inspection(dialect, None).expectations.into_iter().map(|it| it.sql).collect();
     section(out, "schema verify", &asked);
 }

@@ -1,6 +1,7 @@
 //! The server's limits, against 64 sessions of a study.
 
 use super::*;
+use crate::tprocc;
 
 #[test]
 fn sessions_must_fit_beside_those_of_others() {
@@ -63,6 +64,19 @@ fn prepared_statements_must_fit() {
 
     let (study, answers) = many_tables(|shape| shape.protocol = Protocol::Text);
     assert_eq!(found(&study, &answers, &[]), []);
+
+    // Procedures are called prepared, all five from the start: there is nothing else to write.
+    let mut study = study_on(TargetKind::Mysql, 64);
+    let procedures = Workload::Tprocc(tprocc::Shape::new(4, tprocc::Calls::Procedures));
+    study.profiles.iter_mut().for_each(|profile| profile.workload = procedures.clone());
+    let remedy = |study: &Study| {
+        let found = on_server(study, &[("max_prepared_stmt_count", "100")]);
+        found.into_iter().find(|it| it.1.contains("prepared")).unwrap().1
+    };
+    assert!(remedy(&study).ends_with("or lower the profile's vus"), "{}", remedy(&study));
+    let statements = Workload::Tprocc(tprocc::Shape::new(4, tprocc::Calls::Statements));
+    study.profiles.iter_mut().for_each(|profile| profile.workload = statements.clone());
+    assert!(remedy(&study).ends_with("or protocol = \"text\" in [workload]"), "{}", remedy(&study));
 
     // A profile that is certain to fail is told before a larger one that may.
     let (mut study, mut answers) = many_tables(|shape| shape.prepare = Prepare::Lazy);

@@ -24,6 +24,7 @@ fn sound(changes: &[(&str, Answer)]) -> Answers {
     answers.insert("readiness 1".to_owned(), answer(&[&["0"]]));
     answers.insert("readiness 2".to_owned(), answer(&[&["4"]]));
     answers.insert("readiness 3".to_owned(), answer(&[]));
+    answers.insert("orders counter".to_owned(), answer(&[&["12001"]]));
     answers.extend(changes.iter().map(|(id, answer)| ((*id).to_owned(), answer.clone())));
     answers
 }
@@ -54,6 +55,21 @@ fn tables_that_do_not_fit_are_fatal() {
     ] {
         assert_one(&found_in(&study, &[(id, rows)]), Severity::Fatal, &words);
     }
+}
+
+#[test]
+fn a_control_login_that_cannot_count_orders_costs_the_nopm() {
+    let mut study = orders(TargetKind::Mysql);
+    study.target.database = Some("tpcc-640".to_owned());
+    let asked = questions(&study).into_iter().find(|question| question.id == "orders counter").unwrap();
+    assert_eq!(asked.login, Login::Control);
+    assert_eq!(asked.sql, "SELECT SUM(d_next_o_id) FROM `tpcc-640`.district");
+    let denied = Answer::Failed("SELECT command denied to user 'monitor'".to_owned());
+    let words = ["no run will have a NOPM", "denied to user 'monitor'", "GRANT SELECT ON `tpcc-640`.district"];
+    assert_one(&found_in(&study, &[("orders counter", denied.clone())]), Severity::Warning, &words);
+    // Where the tables are missing that says enough.
+    let changes = [("orders counter", denied), ("tables", answer(&[]))];
+    assert_one(&found_in(&study, &changes), Severity::Fatal, &["9 of 9 tables are missing"]);
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub(in crate::tprocc) struct Home {
 
 impl Home {
     /// One warehouse each. Where virtual users share warehouses, neighbours do, so that an agent, which has a range of
-    /// virtual users, has whole warehouses where that is possible.
+    /// virtual users, has whole warehouses where there is one for every agent.
     pub(in crate::tprocc) fn of(shape: &Shape, seat: &Seat) -> Home {
         let (warehouses, vus) = (shape.warehouses, seat.vus.max(seat.vu + 1));
         let district = seat.vu % DISTRICTS + 1;
@@ -34,6 +34,16 @@ impl Home {
             false => (u64::from(seat.vu) * u64::from(warehouses) / u64::from(vus)) as u32,
         };
         Home { first: home + 1, step: 0, count: 1, district }
+    }
+
+    /// The first of each row of neighbours that share a warehouse; each by itself where nobody shares.
+    pub(in crate::tprocc) fn neighbourhoods(shape: &Shape, vus: u32) -> Vec<u32> {
+        if shape.all_warehouses || vus <= shape.warehouses {
+            return (0..vus).collect();
+        }
+        // The first virtual user of whom `of` says this warehouse or a later one.
+        let first = |warehouse: u32| u64::from(warehouse) * u64::from(vus);
+        (0..shape.warehouses).map(|warehouse| first(warehouse).div_ceil(shape.warehouses.into()) as u32).collect()
     }
 
     /// The warehouse of the next transaction.
@@ -81,6 +91,19 @@ mod tests {
                 let users = firsts.iter().filter(|first| **first == warehouse).count() as u32;
                 assert!((vus / warehouses..=vus.div_ceil(warehouses)).contains(&users), "{warehouse}: {users}");
             }
+        }
+    }
+
+    #[test]
+    fn a_neighbourhood_is_a_warehouse() {
+        for (warehouses, vus, all) in
+            [(4, 16, false), (3, 7, false), (7, 100, false), (8, 4, false), (3, 7, true), (2_048, 10_240, false)]
+        {
+            let shape = Shape { all_warehouses: all, ..Shape::new(warehouses, Calls::Statements) };
+            let homes = homes(warehouses, vus, all);
+            let is_first = |vu: &u32| *vu == 0 || all || homes[*vu as usize].first != homes[*vu as usize - 1].first;
+            let expected: Vec<u32> = (0..vus).filter(is_first).collect();
+            assert_eq!(Home::neighbourhoods(&shape, vus), expected, "{warehouses} {vus} {all}");
         }
     }
 

@@ -3,39 +3,41 @@
 
 use crate::session::Dialect;
 use crate::sql::Catalogue;
+use crate::workload::Routine;
 
 /// Names of the procedures; those of their texts are the same in small letters.
 pub(super) const NAMES: [&str; 5] = ["NEWORD", "PAYMENT", "DELIVERY", "OSTAT", "SLEV"];
 
-/// Statements that create all of them.
-pub(super) fn create(dialect: Dialect) -> Vec<String> {
-    texts(dialect, "")
-}
-
-/// Statements that drop whichever of them exist.
-pub(super) fn drop(dialect: Dialect) -> Vec<String> {
-    texts(dialect, "drop_")
-}
-
-fn texts(dialect: Dialect, prefix: &str) -> Vec<String> {
-    let catalogue = match dialect {
+/// All of them; none where the dialect has no procedures. `schema` counts them.
+pub(super) fn routines(dialect: Dialect, schema: &Catalogue) -> Option<Vec<Routine>> {
+    let texts = match dialect {
         Dialect::Mysql => Catalogue::parse(include_str!("../../../sql/tprocc/procedures-mysql.sql")),
-        // SQLite has no procedures.
-        Dialect::Sqlite | Dialect::Mssql => return Vec::new(),
+        Dialect::Sqlite | Dialect::Mssql => return None,
     };
-    NAMES.iter().map(|name| catalogue.get(&format!("{prefix}{}", name.to_ascii_lowercase())).to_owned()).collect()
+    let routine = |name: &str| {
+        let entry = name.to_ascii_lowercase();
+        Routine {
+            drop: texts.get(&format!("drop_{entry}")).to_owned(),
+            create: texts.get(&entry).to_owned(),
+            exists: schema.get("count_procedure").replace("{name}", name),
+        }
+    };
+    Some(NAMES.map(routine).to_vec())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tprocc::schema::catalogue;
 
     #[test]
     fn every_name_has_its_text() {
-        for (name, (create, drop)) in NAMES.iter().zip(create(Dialect::Mysql).iter().zip(&drop(Dialect::Mysql))) {
-            assert!(create.starts_with(&format!("CREATE PROCEDURE {name} (")), "{create}");
-            assert_eq!(drop, &format!("DROP PROCEDURE IF EXISTS {name}"));
+        let routines = routines(Dialect::Mysql, &catalogue(Dialect::Mysql)).unwrap();
+        for (name, routine) in NAMES.iter().zip(routines) {
+            assert!(routine.create.starts_with(&format!("CREATE PROCEDURE {name} (")), "{}", routine.create);
+            assert_eq!(routine.drop, format!("DROP PROCEDURE IF EXISTS {name}"));
+            assert!(routine.exists.ends_with(&format!("routine_name = '{name}'")), "{}", routine.exists);
         }
-        assert!(create(Dialect::Sqlite).is_empty() && drop(Dialect::Sqlite).is_empty());
+        assert_eq!(super::routines(Dialect::Sqlite, &catalogue(Dialect::Sqlite)), None);
     }
 }

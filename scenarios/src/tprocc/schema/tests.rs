@@ -70,6 +70,10 @@ fn the_mark_says_which_build_it_is() {
     assert_eq!(resume(1, 7).build, "1 warehouse from seed 7");
     assert_eq!(resume(4, 42).build, "4 warehouses from seed 42");
     assert!(resume(4, 42).begin.last().unwrap().contains("('4 warehouses from seed 42')"));
+    assert_eq!(shape(4).seed_of("4 warehouses from seed 42"), Some(42));
+    for other in ["8 warehouses from seed 42", "4 warehouses", "4 warehouses from seed x", ""] {
+        assert_eq!(shape(4).seed_of(other), None, "{other:?}");
+    }
     for dialect in DIALECTS {
         assert!(shape(1).drop(dialect).contains(&"DROP TABLE IF EXISTS vufleet_build".to_owned()));
     }
@@ -82,8 +86,10 @@ fn procedures_are_wanted_where_they_are_called() {
     assert_eq!(statements.ready(Dialect::Mysql).len(), 2);
     let asked = &shape(1).ready(Dialect::Mysql)[2];
     assert!(asked.what.contains("procedures") && asked.sql.contains("'NEWORD'") && asked.sql.contains("'SLEV'"));
-    assert!(!statements.finish(Dialect::Mysql).is_empty(), "HammerDB may want to drive it");
-    assert!(statements.finish(Dialect::Sqlite).is_empty());
+    let routines = statements.routines(Dialect::Mysql).expect("HammerDB may want to drive it");
+    assert_eq!((routines.all.len(), routines.called), (5, false));
+    assert!(shape(1).routines(Dialect::Mysql).unwrap().called);
+    assert_eq!(statements.routines(Dialect::Sqlite), None);
 }
 
 #[test]
@@ -93,7 +99,9 @@ fn no_placeholder_of_a_template_is_left() {
         let queries =
             [shape.inspection(dialect, None).expectations, shape.present(dialect), shape.ready(dialect)].concat();
         let indexes = shape.indexes(dialect).into_iter().flat_map(|index| [index.sql, index.exists]);
-        let texts = queries.into_iter().map(|query| query.sql).chain(indexes).chain(shape.create(dialect));
+        let counted = shape.routines(dialect).into_iter().flat_map(|routines| routines.all).map(|it| it.exists);
+        let made = shape.create(dialect).into_iter().chain(indexes).chain(counted);
+        let texts = queries.into_iter().map(|query| query.sql).chain(made);
         for text in texts {
             assert!(!text.contains(['{', '}']), "{text}");
         }

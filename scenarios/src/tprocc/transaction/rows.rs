@@ -12,6 +12,16 @@ impl Rows for Whole {
     }
 }
 
+/// Whether there was a row.
+#[derive(Debug)]
+pub(super) struct AnyRow(pub(super) bool);
+
+impl Rows for AnyRow {
+    fn row(&mut self, _row: &impl Row) {
+        self.0 = true;
+    }
+}
+
 /// The first column of the last row, in hundredths.
 #[derive(Debug, Default)]
 pub(super) struct Cents(pub(super) Option<i64>);

@@ -1,12 +1,12 @@
-//! Transactions against a session that writes down what it is asked, answers nothing, and lacks the rows that the test
-//! says. The answers are a real database's business.
+//! Transactions against a session that writes down what it is asked, answers with ones, and lacks the rows that the test
+//! says. Other answers are a real database's business.
 
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use super::*;
-use crate::session::{Access, Interrupt, Source, Stmt};
+use crate::session::{Access, Interrupt, Row, Source, Stmt};
 use crate::study::Target;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -17,11 +17,23 @@ enum Call {
     Execute(String, Vec<String>),
 }
 
-/// Every statement affects one row, but those that say so affect none.
+/// Every statement affects one row or returns one, but those that say so find none.
 struct Scripted {
     statements: Vec<Statement>,
     lacking: &'static str,
     calls: Vec<Call>,
+}
+
+/// A row of ones, as wide as anybody looks.
+struct Ones;
+
+impl Row for Ones {
+    fn len(&self) -> usize {
+        usize::MAX
+    }
+    fn get(&self, _column: usize) -> Value<'_> {
+        Value::Int(1)
+    }
 }
 
 impl Session for Scripted {
@@ -33,12 +45,16 @@ impl Session for Scripted {
     async fn prepare(&mut self, _stmt: Stmt) -> Result<(), Fault> {
         Ok(())
     }
-    async fn execute(&mut self, stmt: Stmt, params: &[Value<'_>], _rows: &mut impl Rows) -> Result<u64, Fault> {
+    async fn execute(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
         let statement = &self.statements[usize::from(stmt.0)];
         assert_eq!(statement.slots.len(), params.len(), "{}", statement.sql);
         let params = params.iter().map(|value| format!("{value:?}")).collect();
         self.calls.push(Call::Execute(statement.sql.clone(), params));
-        Ok(u64::from(self.lacking.is_empty() || !statement.sql.starts_with(self.lacking)))
+        let is_there = self.lacking.is_empty() || !statement.sql.starts_with(self.lacking);
+        if is_there && statement.sql.starts_with("SELECT") {
+            rows.row(&Ones);
+        }
+        Ok(u64::from(is_there))
     }
     async fn query(&mut self, sql: &str, _rows: &mut impl Rows) -> Result<(), Fault> {
         panic!("a transaction sends no text of its own: {sql}")
@@ -165,6 +181,8 @@ fn rows_that_are_not_there_are_a_fault_that_says_which() {
         ("UPDATE warehouse", 1, "warehouse 2 has no row"),
         ("UPDATE district SET d_ytd", 1, "warehouse 2 has no district"),
         ("UPDATE customer", 1, "has no customer"),
+        ("SELECT c_balance", 2, "warehouse 2 has no customer"),
+        ("SELECT d_next_o_id FROM district", 4, "warehouse 2 has no district 4"),
     ] {
         let (mut workload, mut session) = (seated(&statements(), SEAT), session(&statements(), lacking));
         while workload.draw().kind != kind {}
