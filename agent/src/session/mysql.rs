@@ -21,7 +21,9 @@ use std::time::Duration;
 
 use mysql_async::prelude::{Protocol as WireProtocol, Queryable};
 use mysql_async::{Conn, Params, QueryResult};
-use vufleet_scenarios::session::{Access, Dialect, Fault, Interrupt, Row, Rows, Session, Source, Stmt, Value};
+use vufleet_scenarios::session::{
+    Access, Dialect, Fault, FaultKind, Interrupt, Row, Rows, Session, Source, Stmt, Value,
+};
 use vufleet_scenarios::sql::{Protocol, Statement};
 use vufleet_scenarios::study::Target;
 
@@ -132,6 +134,11 @@ impl Session for MysqlSession {
         Ok(MysqlSession { conn, statements, prepared, version, route, text: String::new() })
     }
 
+    /// 1040: too many connections. Those of the run before may still be closing.
+    fn may_let_in(fault: &Fault) -> bool {
+        fault.kind == FaultKind::ConnectionLost || fault.code == Some(1040)
+    }
+
     async fn prepare(&mut self, stmt: Stmt) -> Result<(), Fault> {
         let index = usize::from(stmt.0);
         let statement = &self.statements[index];
@@ -237,8 +244,6 @@ impl Session for MysqlSession {
 
 #[cfg(test)]
 mod tests {
-    use vufleet_scenarios::session::FaultKind;
-
     use super::*;
 
     #[test]

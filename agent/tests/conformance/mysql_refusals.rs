@@ -11,9 +11,22 @@ use crate::engine::{login, nowhere, open, run, tcp};
 
 const SECRET: &str = "hunter2-is-secret";
 
+/// What will be refused again.
 async fn refusal(target: &Target) -> Fault {
+    let fault = failure(target).await;
+    assert_eq!((fault.kind, MysqlSession::may_let_in(&fault)), (FaultKind::Refused, false), "{fault}");
+    fault
+}
+
+/// What may well go right the next time.
+async fn misfortune(target: &Target) -> Fault {
+    let fault = failure(target).await;
+    assert_eq!((fault.kind, MysqlSession::may_let_in(&fault)), (FaultKind::ConnectionLost, true), "{fault}");
+    fault
+}
+
+async fn failure(target: &Target) -> Fault {
     let fault = open::<MysqlSession>(target, Protocol::Prepared, &[]).await.err().expect("a refusal");
-    assert_eq!(fault.kind, FaultKind::Refused, "{fault}");
     assert!(!fault.message.contains(SECRET) && !fault.message.contains("-password"), "{fault}");
     fault
 }
@@ -59,6 +72,7 @@ fn a_full_server_says_which_limit() {
         };
         assert_eq!(sessions.len(), 10);
         assert_eq!((fault.kind, fault.code), (FaultKind::Refused, Some(1040)));
+        assert!(MysqlSession::may_let_in(&fault), "somebody may leave");
         says(&fault, &["max_connections", "fewer virtual users"]);
         for session in sessions {
             session.close().await;
@@ -71,11 +85,11 @@ fn a_place_without_a_server_is_named() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     run(async {
         let nobody = Target { host: Some("127.0.0.1".into()), port: closed, ..nowhere() };
-        says(&refusal(&nobody).await, &[&format!("127.0.0.1:{closed}"), "start the server", "target.port"]);
+        says(&misfortune(&nobody).await, &[&format!("127.0.0.1:{closed}"), "start the server", "target.port"]);
         let unknown = Target { host: Some("no-such-host.invalid".into()), ..nowhere() };
-        says(&refusal(&unknown).await, &["no-such-host.invalid:3306", "target.host"]);
+        says(&misfortune(&unknown).await, &["no-such-host.invalid:3306", "target.host"]);
         let socket = Target { socket: Some("/no/such/mysqld.sock".into()), ..nowhere() };
-        says(&refusal(&socket).await, &["/no/such/mysqld.sock", "target.socket"]);
+        says(&misfortune(&socket).await, &["/no/such/mysqld.sock", "target.socket"]);
         says(&refusal(&nowhere()).await, &["target.host"]);
     });
 }
@@ -102,6 +116,6 @@ fn what_hangs_instead_of_a_server_is_given_up() {
         let target =
             Target { host: Some("127.0.0.1".into()), port: listener.local_addr().unwrap().port(), ..nowhere() };
         tokio::time::pause();
-        says(&refusal(&target).await, &["did not answer within 10s", "target.host"]);
+        says(&misfortune(&target).await, &["did not answer within 10s", "target.host"]);
     });
 }

@@ -1,4 +1,7 @@
 //! Why a server did not let us in, and what helps: one sentence each, never with the password.
+//!
+//! What it will refuse again is [`FaultKind::Refused`]. A server that could not be reached, or did not answer, may be
+//! starting or overrun: that connection is [lost](FaultKind::ConnectionLost).
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -30,7 +33,7 @@ pub(super) fn refused(target: &Target, error: Error) -> Fault {
         ),
         error => match unreadable(target) {
             Some(sentence) => Fault::new(FaultKind::Refused, sentence),
-            None => Fault::new(FaultKind::Refused, unreached(target, &place, error)),
+            None => unreached(target, &place, error),
         },
     }
 }
@@ -64,9 +67,17 @@ fn server_refused(target: &Target, place: &str, error: ServerError) -> Fault {
              it is blocked",
             error.message
         ),
-        _ => return Fault { kind: FaultKind::Refused, ..prefixed(place, fault(Error::Server(error))) },
+        _ => return let_in_later(prefixed(place, fault(Error::Server(error)))),
     };
     Fault::with_code(FaultKind::Refused, code.into(), message)
+}
+
+/// A server that is shutting down is one that will be there again; anything else it says it will say again.
+fn let_in_later(fault: Fault) -> Fault {
+    match fault.kind {
+        FaultKind::ConnectionLost => fault,
+        _ => Fault { kind: FaultKind::Refused, ..fault },
+    }
 }
 
 fn prefixed(place: &str, fault: Fault) -> Fault {
@@ -77,7 +88,7 @@ fn prefixed(place: &str, fault: Fault) -> Fault {
 pub(super) fn silent(target: &Target, limit: Duration) -> Fault {
     let place = place(target);
     Fault::new(
-        FaultKind::Refused,
+        FaultKind::ConnectionLost,
         format!(
             "{place} did not answer within {limit:?}; check that the server is up, that target.host and target.port \
              are its own, and that no firewall is in between"
@@ -99,22 +110,27 @@ fn unreadable(target: &Target) -> Option<String> {
     })
 }
 
-fn unreached(target: &Target, place: &str, error: Error) -> String {
+fn unreached(target: &Target, place: &str, error: Error) -> Fault {
+    let refused = |sentence| Fault::new(FaultKind::Refused, sentence);
+    let lost = |sentence| Fault::new(FaultKind::ConnectionLost, sentence);
     let io = match error {
         Error::Io(IoError::Io(io)) => io,
-        Error::Io(IoError::Tls(error)) => return no_tls_with(place, &error.to_string()),
-        other => return format!("{place}: {other}"),
+        Error::Io(IoError::Tls(error)) => return refused(no_tls_with(place, &error.to_string())),
+        Error::Driver(DriverError::ConnectionClosed) => {
+            return lost(format!("{place} closed the connection before it had let us in; look at the server's log"));
+        }
+        other => return refused(format!("{place}: {other}")),
     };
     match io.kind() {
         ErrorKind::ConnectionRefused => {
-            format!("nothing listens at {place}; start the server, or correct target.host and target.port")
+            lost(format!("nothing listens at {place}; start the server, or correct target.host and target.port"))
         }
         ErrorKind::NotFound if target.socket.is_some() => {
-            format!("there is no socket {place}; start the server, or correct target.socket")
+            lost(format!("there is no socket {place}; start the server, or correct target.socket"))
         }
         // rustls reports through the socket's errors.
-        ErrorKind::InvalidData if target.tls != Tls::Disabled => no_tls_with(place, &io.to_string()),
-        _ => format!("cannot reach {place}: {io}; check target.host, target.port and the network"),
+        ErrorKind::InvalidData if target.tls != Tls::Disabled => refused(no_tls_with(place, &io.to_string())),
+        _ => lost(format!("cannot reach {place}: {io}; check target.host, target.port and the network")),
     }
 }
 
