@@ -180,9 +180,9 @@ impl Pilot {
         if agent.hello.boot != member.boot {
             return Some("its process was started again".to_owned());
         }
-        let lease = self.core.options.lease;
-        (!agent.connected && agent.silence() > lease)
-            .then(|| format!("it has not been heard of for {:.0} s", agent.silence().as_secs_f64()))
+        let silence = self.core.registry.silence(member.boot)?;
+        (!agent.connected && silence > self.core.options.lease)
+            .then(|| format!("it has not been heard of for {:.0} s", silence.as_secs_f64()))
     }
 
     /// Waits until as many agents as the job counts on have joined, and at least one can drive.

@@ -118,6 +118,7 @@ impl<'a> Flight<'a> {
         }
         let (study_id, planned, attempt) = (order.study_id.clone(), order.planned.clone(), order.attempt);
         let run = pilot.core.record.with(move |ledger| ledger.begin_run(&study_id, &planned, attempt)).await?;
+        pilot.core.registry.take_up(run.0);
         let facts = facts(pilot, &profile, &allotments, &driving, &observers, order.smoke);
         Ok(Flight {
             order,
@@ -360,6 +361,7 @@ impl<'a> Flight<'a> {
         for member in &self.everybody() {
             pilot.command(&member.name, command::Body::Cancel(v1::Cancel { run: self.run.0 }));
         }
+        pilot.core.registry.put_down(self.run.0);
         noted?;
         quiet?;
         let end = match trouble {
