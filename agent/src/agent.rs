@@ -6,7 +6,6 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::clock::CommonClock;
 use crate::config::Config;
 use crate::limits::Host;
-use crate::outbox::Outlet;
 use crate::uplink::Uplink;
 
 /// Serves until SIGTERM or SIGINT.
@@ -20,8 +19,7 @@ pub fn run(config: Config) -> anyhow::Result<()> {
         .build()
         .context("no runtime for the uplink; raise the limits of threads and open files")?;
     runtime.block_on(async {
-        let (outlet, inbox) = Outlet::new();
-        let uplink = Uplink::new(config, Host::read()?, CommonClock::default(), outlet);
+        let uplink = Uplink::new(config, Host::read()?, CommonClock::default());
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
         let stop = async move {
             tokio::select! {
@@ -32,6 +30,6 @@ pub fn run(config: Config) -> anyhow::Result<()> {
                 },
             }
         };
-        uplink.run(inbox, stop).await
+        uplink.run(stop).await
     })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -47,6 +47,11 @@ impl Desk {
         self.run.as_ref().map_or(0, |run| run.number)
     }
 
+    /// Numbers of the jobs that are not over.
+    pub fn jobs(&self) -> Vec<u64> {
+        self.jobs.iter().filter(|(_, over)| !over.load(Ordering::Relaxed)).map(|(number, _)| *number).collect()
+    }
+
     /// Sessions connected now.
     pub fn sessions(&self) -> u32 {
         self.run.as_ref().and_then(|run| run.crew.as_ref()).map_or(0, Crew::sessions)
@@ -54,7 +59,7 @@ impl Desk {
 
     /// Whether there is anything that a silent coordinator would leave behind.
     pub fn is_busy(&self) -> bool {
-        self.run.is_some() || !self.jobs.is_empty()
+        self.run.is_some() || !self.jobs().is_empty()
     }
 
     /// Does what a command says. Failures become events; nothing is returned.
@@ -84,11 +89,16 @@ impl Desk {
         }
     }
 
+    /// From now on whatever is begun reports to `outlet`; what was begun before has nobody to report to.
+    pub fn report_to(&mut self, outlet: Outlet) {
+        self.outlet = outlet;
+    }
+
     /// Ends everything: another coordinator, or the end of this process.
     pub fn abandon(&mut self) {
         self.run = None;
         for (_, over) in self.jobs.drain() {
-            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            over.store(true, Ordering::Relaxed);
         }
     }
 
@@ -202,12 +212,12 @@ impl Desk {
             self.run = None;
         }
         if let Some(over) = self.jobs.remove(&number) {
-            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            over.store(true, Ordering::Relaxed);
         }
     }
 
     fn populate(&mut self, job: v1::Populate) {
-        self.jobs.retain(|_, over| !over.load(std::sync::atomic::Ordering::Relaxed));
+        self.jobs.retain(|_, over| !over.load(Ordering::Relaxed));
         let over = Arc::new(AtomicBool::new(false));
         self.jobs.insert(job.job, Arc::clone(&over));
         let number = job.job;

@@ -7,6 +7,7 @@ pub mod config;
 pub mod crew;
 pub mod desk;
 pub mod fine;
+pub mod lease;
 pub mod limits;
 pub mod measured;
 pub mod observe;

@@ -56,6 +56,10 @@ impl<S: Session> Session for Measured<S> {
         Ok(Measured { inner, statements, sent: 0, in_transaction: false, uncertain: false, noted: None })
     }
 
+    fn may_let_in(fault: &Fault) -> bool {
+        S::may_let_in(fault)
+    }
+
     async fn prepare(&mut self, stmt: Stmt) -> Result<(), Fault> {
         self.inner.prepare(stmt).await
     }

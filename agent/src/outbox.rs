@@ -62,9 +62,21 @@ impl Outbox {
         }
     }
 
-    /// Another connection begins: what is not recorded goes out again.
+    /// Another connection begins, to a ledger that has everything up to `recorded`: the rest goes out again. It is numbered
+    /// from there on, which changes nothing unless the ledger is another one or has lost what it had acknowledged.
     pub fn rewind(&mut self, recorded: u64) {
         self.acknowledged(recorded);
+        self.handed = 0;
+        self.last_seq = recorded;
+        for event in &mut self.events {
+            self.last_seq += 1;
+            event.seq = self.last_seq;
+        }
+    }
+
+    /// Forgets everything: nobody may have it.
+    pub fn clear(&mut self) {
+        self.events.clear();
         self.handed = 0;
     }
 
@@ -108,6 +120,23 @@ mod tests {
         outbox.acknowledged(2);
         outbox.rewind(3);
         assert_eq!(drain(&mut outbox), [4, 5]);
+    }
+
+    /// Else it would say of an event that the ledger has never seen that it follows the last one it has.
+    #[test]
+    fn what_goes_out_again_follows_what_is_recorded() {
+        let mut outbox = filled(5);
+        outbox.acknowledged(3);
+        outbox.rewind(1);
+        outbox.push(6, Body::Notice(Notice::default()));
+        assert_eq!(drain(&mut outbox), [2, 3, 4], "the ledger has lost two of what it had acknowledged");
+        outbox.rewind(9);
+        outbox.push(7, Body::Notice(Notice::default()));
+        assert_eq!(drain(&mut outbox), [10], "an earlier stream's last events had arrived after all");
+        outbox.clear();
+        outbox.rewind(0);
+        outbox.push(8, Body::Notice(Notice::default()));
+        assert_eq!(drain(&mut outbox), [1], "another ledger counts from its own beginning");
     }
 
     #[test]

@@ -1,20 +1,21 @@
 //! The stream to the coordinator: dials, introduces itself, keeps the clock, resends what was not recorded, and tells
 //! when the coordinator has been silent for longer than the lease.
 
+mod link;
+
 use std::future::Future;
-use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::Endpoint;
-use tonic::{Code, Streaming};
-use vufleet_proto::v1::{self, Command, Event, command, event::Body, fleet_client::FleetClient};
+use tonic::Code;
+use vufleet_proto::v1::{self, Command, Event, command, event::Body};
 
+use self::link::{Dial, Link, dial, next_command};
 use crate::clock::{CommonClock, Estimator};
 use crate::config::Config;
 use crate::desk::Desk;
+use crate::lease::Lease;
 use crate::limits::Host;
 use crate::observe::meter::ProcessMeter;
 use crate::outbox::{Outbox, Outlet};
@@ -22,22 +23,10 @@ use crate::outbox::{Outbox, Outlet};
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// How often the lease is looked at and a lost connection dialled again.
 const ROUND: Duration = Duration::from_millis(200);
-/// A round that took this long says that this process had no CPU, not that the coordinator was silent.
-const HELD_UP: Duration = Duration::from_millis(600);
 /// Exchanges right after joining, so that the first estimate is a good one.
 const FIRST_PROBES: u32 = 8;
-/// Events that may wait inside one connection before the rest stays in the outbox.
-const IN_FLIGHT: usize = 256;
 /// Lease until the first coordinator has told another.
 const DEFAULT_LEASE: Duration = Duration::from_secs(10);
-
-/// One connection.
-struct Link {
-    events: mpsc::Sender<Event>,
-    commands: Streaming<Command>,
-}
-
-type Dial = Pin<Box<dyn Future<Output = Result<Link, tonic::Status>>>>;
 
 /// Keeps the agent connected until it is told to stop or refused for good.
 pub struct Uplink {
@@ -46,22 +35,23 @@ pub struct Uplink {
     boot: u64,
     clock: CommonClock,
     estimator: Estimator,
+    inbox: mpsc::UnboundedReceiver<(u64, Body)>,
     outbox: Outbox,
     desk: Desk,
     meter: ProcessMeter,
     link: Option<Link>,
-    lease: Duration,
-    heard: Instant,
-    /// When the lease was last looked at.
-    looked: Instant,
+    lease: Lease,
     coordinator: u64,
+    /// Whose numbers the runs of events in the outbox are.
+    ledger: u64,
     /// What was last logged about a missing coordinator, so that it is said once.
     complaint: String,
 }
 
 impl Uplink {
     /// An uplink that has not dialled yet.
-    pub fn new(config: Config, host: Host, clock: CommonClock, outlet: Outlet) -> Self {
+    pub fn new(config: Config, host: Host, clock: CommonClock) -> Self {
+        let (outlet, inbox) = Outlet::new();
         let desk = Desk::new(config.clone(), clock.clone(), outlet);
         Uplink {
             config,
@@ -70,13 +60,13 @@ impl Uplink {
             boot: rand::random_range(1..u64::MAX),
             clock,
             estimator: Estimator::default(),
+            inbox,
             outbox: Outbox::default(),
             desk,
             link: None,
-            lease: DEFAULT_LEASE,
-            heard: Instant::now(),
-            looked: Instant::now(),
+            lease: Lease::new(DEFAULT_LEASE, Instant::now()),
             coordinator: 0,
+            ledger: 0,
             complaint: String::new(),
         }
     }
@@ -85,11 +75,7 @@ impl Uplink {
     ///
     /// # Errors
     /// When the coordinator refuses this agent for good (another protocol version).
-    pub async fn run(
-        mut self,
-        mut inbox: mpsc::UnboundedReceiver<(u64, Body)>,
-        stop: impl Future<Output = ()>,
-    ) -> anyhow::Result<()> {
+    pub async fn run(mut self, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
         let mut stop = std::pin::pin!(stop);
         let mut heartbeat = tokio::time::interval(HEARTBEAT);
         let mut round = tokio::time::interval(ROUND);
@@ -105,7 +91,7 @@ impl Uplink {
                     self.dialled(linked)?;
                 }
                 command = next_command(&mut self.link), if self.link.is_some() => self.take(command)?,
-                Some((run, body)) = inbox.recv() => self.outbox.push(run, body),
+                Some((run, body)) = self.inbox.recv() => self.outbox.push(run, body),
                 _ = heartbeat.tick() => self.beat(),
                 _ = round.tick() => {
                     self.watch_lease();
@@ -118,7 +104,7 @@ impl Uplink {
         }
         self.desk.abandon();
         // A moment for the last events; the coordinator has noticed by the closed stream if they are late.
-        self.farewell(&mut inbox).await;
+        self.farewell().await;
         Ok(())
     }
 
@@ -157,7 +143,7 @@ impl Uplink {
     fn take(&mut self, command: Result<Option<Command>, tonic::Status>) -> anyhow::Result<()> {
         match command {
             Ok(Some(command)) => {
-                self.heard = Instant::now();
+                self.lease.renew();
                 if let Some(body) = command.body {
                     self.obey(body);
                 }
@@ -194,7 +180,7 @@ impl Uplink {
 
     fn welcomed(&mut self, welcome: &v1::Welcome) {
         self.complaint.clear();
-        self.lease = Duration::from_nanos(welcome.lease_ns);
+        self.lease.set_length(Duration::from_nanos(welcome.lease_ns));
         tracing::info!(coordinator = self.config.coordinator, version = welcome.version, "joined");
         if self.coordinator != welcome.coordinator {
             // Another coordinator knows nothing of what the last one had ordered, and has another clock.
@@ -204,11 +190,29 @@ impl Uplink {
             self.coordinator = welcome.coordinator;
             self.estimator.reset();
         }
+        if self.ledger != welcome.ledger {
+            self.turn_to(welcome.ledger);
+        }
         self.outbox.rewind(welcome.last_seq);
+        if let Some(link) = &mut self.link {
+            link.welcomed = true;
+        }
         for _ in 0..FIRST_PROBES {
             self.probe();
         }
         self.beat();
+    }
+
+    /// Another ledger numbers other runs: it gets nothing of what was done for the last one, not even what a crew that is
+    /// still ending has to say.
+    fn turn_to(&mut self, ledger: u64) {
+        if self.ledger != 0 {
+            let (outlet, inbox) = Outlet::new();
+            self.desk.report_to(outlet);
+            self.inbox = inbox;
+            self.outbox.clear();
+        }
+        self.ledger = ledger;
     }
 
     fn beat(&mut self) {
@@ -216,6 +220,7 @@ impl Uplink {
             offset_ns: self.clock.offset_from_wall_ns(),
             uncertainty_ns: self.clock.uncertainty_ns(),
             run: self.desk.run(),
+            jobs: self.desk.jobs(),
             sessions: self.desk.sessions(),
             process_cpu_percent: self.meter.percent_of_host(),
         };
@@ -239,11 +244,7 @@ impl Uplink {
 
     /// Hands recorded events to the connection as long as it takes them.
     fn hand_over(&mut self) {
-        let Some(link) = &self.link else { return };
-        // Before the welcome it is not known what is recorded already.
-        if self.coordinator == 0 {
-            return;
-        }
+        let Some(link) = self.link.as_ref().filter(|link| link.welcomed) else { return };
         while let Some(event) = self.outbox.next() {
             if link.events.try_send(event.clone()).is_err() {
                 return;
@@ -253,18 +254,16 @@ impl Uplink {
     }
 
     fn watch_lease(&mut self) {
-        // Where this loop itself was held up, what the coordinator has said meanwhile is still unread: one more round for it.
-        let held_up = std::mem::replace(&mut self.looked, Instant::now()).elapsed() > HELD_UP;
-        if !held_up && self.heard.elapsed() > self.lease && self.desk.is_busy() {
-            tracing::warn!(lease = ?self.lease, "the coordinator has been silent for longer than the lease: the load stops");
+        if self.lease.has_run_out(Instant::now()) && self.desk.is_busy() {
+            tracing::warn!(lease = ?self.lease.length(), "the coordinator has been silent for longer than the lease: the load stops");
             self.desk.lease_lost();
         }
     }
 
-    async fn farewell(mut self, inbox: &mut mpsc::UnboundedReceiver<(u64, Body)>) {
+    async fn farewell(mut self) {
         let last_moment = Instant::now() + Duration::from_secs(2);
         while Instant::now() < last_moment && self.link.is_some() {
-            while let Ok((run, body)) = inbox.try_recv() {
+            while let Ok((run, body)) = self.inbox.try_recv() {
                 self.outbox.push(run, body);
             }
             self.hand_over();
@@ -272,38 +271,12 @@ impl Uplink {
                 return;
             }
             match tokio::time::timeout(ROUND, next_command(&mut self.link)).await {
-                Ok(Ok(Some(Command { body: Some(command::Body::Ack(ack)) }))) => self.outbox.acknowledged(ack.seq),
+                Ok(Ok(Some(Command { body: Some(body @ (command::Body::Ack(_) | command::Body::Welcome(_))) }))) => {
+                    self.obey(body);
+                }
                 Ok(Ok(Some(_))) | Err(_) => {}
                 Ok(_) => return,
             }
         }
     }
-}
-
-async fn next_command(link: &mut Option<Link>) -> Result<Option<Command>, tonic::Status> {
-    match link {
-        Some(link) => link.commands.message().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn dial(url: String, hello: Event) -> Result<Link, tonic::Status> {
-    let unavailable = |error: tonic::transport::Error| tonic::Status::unavailable(format!("{url}: {error}"));
-    let endpoint = Endpoint::from_shared(url.clone())
-        .map_err(unavailable)?
-        .connect_timeout(Duration::from_secs(5))
-        .tcp_nodelay(true)
-        .http2_keep_alive_interval(Duration::from_secs(2))
-        .keep_alive_timeout(Duration::from_secs(5))
-        .keep_alive_while_idle(true);
-    let channel = endpoint.connect().await.map_err(unavailable)?;
-    let mut client = FleetClient::new(channel)
-        .max_decoding_message_size(vufleet_proto::MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(vufleet_proto::MAX_MESSAGE_BYTES);
-    let (events, outgoing) = mpsc::channel(IN_FLIGHT);
-    if events.try_send(hello).is_err() {
-        return Err(tonic::Status::internal("a fresh channel was full"));
-    }
-    let commands = client.join(ReceiverStream::new(outgoing)).await?.into_inner();
-    Ok(Link { events, commands })
 }

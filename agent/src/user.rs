@@ -26,8 +26,11 @@ const MAX_RETRIES: u32 = 10;
 /// First back-off; doubled with each further attempt up to [`LAST_BACK_OFF`], jittered by half.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(1);
 const LAST_BACK_OFF: Duration = Duration::from_secs(1);
-/// Attempts to open a session before the run's start. Later ones never end.
-const CONNECT_ATTEMPTS: u32 = 3;
+/// Attempts to open a session before the run's start, as long as the server may let it in a moment later. Later ones never
+/// end. A database that starts again and one that is asked by ten thousand sessions at once need a second or two.
+const CONNECT_ATTEMPTS: u32 = 5;
+/// Of the back-off between them, so that the first takes an eighth of a second.
+const CONNECT_BACK_OFF: u32 = 7;
 
 /// What the users of one thread are allowed to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -333,11 +336,17 @@ impl<S: Session, W: Workload> User<S, W> {
         let start = if matches!(self.floor.pacing, Pacing::Rate(_)) { Instant::now() } else { due };
         let mut end = End::Failed;
         for attempt in 1..=MAX_RETRIES + 1 {
-            match self.attempt(kind).await {
+            match self.attempt(kind, start).await {
                 Attempt::Done(Outcome::Committed) => end = End::Ok,
                 Attempt::Done(Outcome::RolledBack) => end = End::Rollback,
                 Attempt::Over(over) => end = over,
-                Attempt::Again if attempt <= MAX_RETRIES && self.pause_before_retry(kind, attempt).await => continue,
+                Attempt::Again
+                    if attempt <= MAX_RETRIES
+                        && start.elapsed() < self.floor.target.deadline
+                        && self.pause_before_retry(kind, attempt).await =>
+                {
+                    continue;
+                }
                 Attempt::Again => {}
             }
             break;
@@ -354,10 +363,10 @@ impl<S: Session, W: Workload> User<S, W> {
         going_on
     }
 
-    async fn attempt(&mut self, kind: usize) -> Attempt {
+    /// `start`: of the transaction, whose deadline all its attempts share.
+    async fn attempt(&mut self, kind: usize, start: Instant) -> Attempt {
         let Some(session) = &mut self.session else { return Attempt::Over(End::Failed) };
-        let since = self.floor.epoch.elapsed().as_nanos() as u64;
-        self.local.post.busy(since);
+        self.local.post.busy(start.saturating_duration_since(self.floor.epoch).as_nanos() as u64);
         let result = self.local.guard(pin!(self.workload.run(session))).await;
         self.local.post.idle();
         let dropped = result.is_none();
@@ -396,10 +405,9 @@ impl<S: Session, W: Workload> User<S, W> {
 
     /// Gives the session up and counts what it still had to tell.
     fn lose(&mut self, kind: usize) {
-        if let Some(mut session) = self.session.take() {
+        if let Some(mut session) = self.unseat() {
             self.floor.recorder.borrow_mut().tally.sent(kind, session.take_sent());
             session.discard();
-            self.floor.connected.set(self.floor.connected.get() - 1);
         }
     }
 
@@ -458,9 +466,9 @@ impl<S: Session, W: Workload> User<S, W> {
         let mut attempt = 1;
         loop {
             match Self::open(floor).await {
-                Err(fault) if fault.kind == FaultKind::ConnectionLost && attempt < CONNECT_ATTEMPTS => {
+                Err(fault) if S::may_let_in(&fault) && attempt < CONNECT_ATTEMPTS => {
                     floor.recorder.borrow_mut().tally.connect_fault(fault.kind);
-                    fine::sleep(back_off(attempt + 5)).await;
+                    fine::sleep(back_off(attempt + CONNECT_BACK_OFF)).await;
                     attempt += 1;
                 }
                 result => return result,
@@ -489,14 +497,27 @@ impl<S: Session, W: Workload> User<S, W> {
         self.session = Some(session);
     }
 
+    /// Takes the session out of its seat; it counts as connected no longer.
+    fn unseat(&mut self) -> Option<Measured<S>> {
+        let session = self.session.take()?;
+        self.floor.connected.set(self.floor.connected.get() - 1);
+        Some(session)
+    }
+
     async fn leave(&mut self) {
-        if let Some(session) = self.session.take() {
-            self.floor.connected.set(self.floor.connected.get() - 1);
+        if let Some(session) = self.unseat() {
             // A server that does not answer a goodbye must not hold up the end of the run.
             if tokio::time::timeout(Duration::from_secs(2), session.close()).await.is_err() {
                 tracing::debug!("a session's goodbye was not answered");
             }
         }
+    }
+}
+
+impl<S: Session, W: Workload> Drop for User<S, W> {
+    /// A user that died in mid-transaction has no session any more.
+    fn drop(&mut self) {
+        self.unseat().into_iter().for_each(Session::discard);
     }
 }
 

@@ -3,7 +3,8 @@
 //!
 //! A database goes on with a query whose client has left, and keeps its locks. So a late query is first stopped by the
 //! database itself (KILL QUERY on a spare connection, or an interrupt handle); only when that has not helped within
-//! [`GRACE`] is the session dropped.
+//! [`GRACE`] is the session dropped. Looking never waits for the database: one that does not answer holds up the stopping,
+//! not the dropping.
 
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -85,23 +86,21 @@ impl Watchdog {
 
     /// Watches until [`over`](Watchdog::over). The spare connection is opened now, while the server still lets us in.
     pub async fn watch<S: Session>(&self, target: &Target, seats: &[Watched]) {
-        let mut spare = Spare::<S>::open(target).await;
+        let (late, inbox) = mpsc::unbounded_channel();
+        tokio::join!(self.look_around(seats, late), stop_late::<S>(target, inbox));
+    }
+
+    async fn look_around(&self, seats: &[Watched], late: mpsc::UnboundedSender<Late>) {
         let mut stopped: Vec<Option<(u64, Instant)>> = vec![None; seats.len()];
         while !self.over.load(Ordering::Relaxed) {
             tokio::time::sleep(ROUND).await;
             for (watched, stopped) in seats.iter().zip(&mut stopped) {
-                self.look(watched, stopped, &mut spare).await;
+                self.look(watched, stopped, &late);
             }
         }
-        spare.close().await;
     }
 
-    async fn look<S: Session>(
-        &self,
-        watched: &Watched,
-        stopped: &mut Option<(u64, Instant)>,
-        spare: &mut Spare<'_, S>,
-    ) {
+    fn look(&self, watched: &Watched, stopped: &mut Option<(u64, Instant)>, late: &mpsc::UnboundedSender<Late>) {
         let since = watched.post.busy_since.load(Ordering::Relaxed);
         let late_at =
             since.saturating_add(self.deadline.as_nanos() as u64).min(self.all_out_ns.load(Ordering::Relaxed));
@@ -116,15 +115,46 @@ impl Watchdog {
                 }
             }
             _ => {
-                *stopped = Some((since, Instant::now()));
-                let interrupt =
-                    watched.post.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-                if watched.post.busy_since.load(Ordering::Relaxed) == since {
-                    spare.stop(interrupt).await;
+                let at = Instant::now();
+                *stopped = Some((since, at));
+                if late.send(Late { post: Arc::clone(&watched.post), since, at }).is_err() {
+                    tracing::debug!(
+                        seat = watched.seat,
+                        "a late session is only dropped: nobody stops queries any more"
+                    );
                 }
             }
         }
     }
+}
+
+/// A transaction that is to be stopped.
+struct Late {
+    post: Arc<Post>,
+    /// When it began, as its post has it.
+    since: u64,
+    /// When it was found late.
+    at: Instant,
+}
+
+impl Late {
+    /// How long stopping it still makes sense: until its session is dropped.
+    fn left(&self) -> Option<Duration> {
+        let still_there = self.post.busy_since.load(Ordering::Relaxed) == self.since;
+        GRACE.checked_sub(self.at.elapsed()).filter(|_| still_there)
+    }
+}
+
+/// Stops late queries, one after the other, as long as somebody looks for them.
+async fn stop_late<S: Session>(target: &Target, mut inbox: mpsc::UnboundedReceiver<Late>) {
+    let mut spare = Spare::<S>::open(target).await;
+    while let Some(late) = inbox.recv().await {
+        let interrupt = late.post.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        if let Some(left) = late.left() {
+            spare.stop(interrupt, left).await;
+        }
+    }
+    spare.close().await;
 }
 
 /// The connection that stops other connections' queries.
@@ -150,11 +180,11 @@ impl<'a, S: Session> Spare<'a, S> {
         Ok(())
     }
 
-    async fn stop(&mut self, interrupt: Option<Interrupt>) {
+    async fn stop(&mut self, interrupt: Option<Interrupt>, patience: Duration) {
         match interrupt {
             Some(Interrupt::Call(call)) => call(),
             Some(Interrupt::Statement(sql)) => {
-                match tokio::time::timeout(GRACE, self.send(&sql)).await {
+                match tokio::time::timeout(patience, self.send(&sql)).await {
                     Ok(Ok(())) => {}
                     Ok(Err(fault)) => tracing::debug!(%fault, sql = &*sql, "a late query could not be stopped"),
                     // The future was dropped half-way: this connection is of no use any more.

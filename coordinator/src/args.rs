@@ -131,12 +131,12 @@ pub struct Run {
     /// Run each transaction once per variant instead, and say what happened
     #[arg(long)]
     pub smoke: bool,
-    /// What to do when an agent is lost in mid-run
+    /// What to do when an agent is lost in a run or between two
     #[arg(long, value_enum, value_name = "POLICY", default_value_t = OnAgentLoss::Repeat)]
     pub on_agent_loss: OnAgentLoss,
 }
 
-/// What the loss of an agent leads to; the run under way is invalid in any case.
+/// What the loss of an agent leads to; a run under way is invalid in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnAgentLoss {
     /// Repeat the run's group when the agent is back or the others can carry it

@@ -5,6 +5,7 @@ mod figures;
 mod grid;
 mod pilot;
 mod preflight;
+mod roster;
 mod run;
 mod sequence;
 mod smoke;

@@ -45,6 +45,8 @@ pub struct Core {
     pub registry: Registry,
     /// The ledger, on its own thread.
     pub record: Record,
+    /// Which ledger it is: agents tell ledgers apart by it.
+    pub ledger: u64,
     /// How this coordinator serves.
     pub options: ServeOptions,
     /// Drawn at start: agents tell coordinators apart by it.
@@ -83,6 +85,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
     let address = listener.local_addr().context("the listening socket has no address")?;
     let ledger = Ledger::open(&options.data)?;
     let core = Arc::new(Core {
+        ledger: ledger.identity()?,
         clock: Clock::default(),
         registry: Registry::default(),
         record: Record::keep(ledger)?,

@@ -6,6 +6,7 @@
 mod error;
 mod events;
 mod facts;
+mod identity;
 mod lock;
 mod outline;
 mod room;
@@ -76,7 +77,8 @@ impl Ledger {
 
     fn prepare_to_write(&mut self) -> Result<(), LedgerError> {
         self.connection.busy_timeout(BUSY_TIMEOUT).doing(&self.path, "open")?;
-        schema::create(&mut self.connection, &self.path)
+        schema::create(&mut self.connection, &self.path)?;
+        self.draw_identity()
     }
 
     /// A ledger that is full once it has so many pages: what a full disk looks like.

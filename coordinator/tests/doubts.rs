@@ -187,6 +187,15 @@ fn users_that_ended_early() {
 }
 
 #[test]
+fn users_that_did_not_come_back() {
+    let away = |from: u64, to: u64| {
+        judge(move |tape| (from..to).for_each(|second| tape.interval("load-b", second).sessions = 7))
+    };
+    expect(away(9, LOAD_S), Degraded, "1 session ended before the run did");
+    expect(away(9, WINDOW_S), Valid, "");
+}
+
+#[test]
 fn arrivals_that_found_nobody_idle() {
     let not_started = |second: u64| {
         judge(move |tape| {

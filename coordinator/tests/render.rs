@@ -79,6 +79,7 @@ fn results_json_has_the_keys_of_its_contract() {
         add(&format!(".cells[].change.{metric}"), keys);
     }
     add(".runs[]", "run variant profile repetition attempt verdict reasons[] started measured_s sessions connect_s");
+    add(".runs[].driving[]", "agent vus");
     add(".runs[]", "not_started reconnects drift_percent");
     add(".runs[].metrics", metrics);
     add(".runs[].transactions.read_write", "ok rollback unknown failed retries statements");

@@ -58,6 +58,13 @@ fn an_agent_that_gave_up() {
     let lease = "agent load-a gave up: it heard nothing from the coordinator and stopped its load";
     expect(phase(v1::phase::Kind::LeaseLost, ""), Invalid, lease);
     expect(phase(v1::phase::Kind::Stopped, ""), Valid, "");
+    let noted_late = judge(|tape| {
+        let phase = v1::Phase { kind: v1::phase::Kind::LeaseLost as i32, ..Default::default() };
+        tape.events.push(("load-a".to_owned(), Body::Phase(phase)));
+        let (agent, reason) = ("load-a".to_owned(), String::new());
+        tape.noted.push(Fact::AgentLost { agent, at_ns: T0 + LOAD_S * S, reason });
+    });
+    expect(noted_late, Invalid, lease);
 }
 
 #[test]

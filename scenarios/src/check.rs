@@ -128,6 +128,16 @@ pub fn questions(study: &Study) -> Vec<Question> {
     questions
 }
 
+/// The questions of `[[require]]`, which have to be asked before each run too.
+pub fn requirements(study: &Study) -> Vec<Question> {
+    schema::requirements(study)
+}
+
+/// What of `[[require]]` does not hold by these answers. Nothing that was not asked.
+pub fn unmet(study: &Study, answers: &Answers) -> Vec<Finding> {
+    schema::unmet_requirements(study, answers).collect()
+}
+
 /// What the answers mean for this study on these agents, the worst first.
 pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<Finding> {
     let mut findings = unanswered(&questions(study), answers);

@@ -218,6 +218,11 @@ pub trait Session: Sized + 'static {
     /// Opens a connection that will send `statements`. None of them is prepared yet.
     async fn connect(target: &Target, statements: Rc<[Statement]>) -> Result<Self, Fault>;
 
+    /// Whether a server that did not let us in with this fault may do so a moment later.
+    fn may_let_in(fault: &Fault) -> bool {
+        fault.kind == FaultKind::ConnectionLost
+    }
+
     /// Prepares a declared statement now; without it, [`execute`](Session::execute) does so on first use.
     async fn prepare(&mut self, stmt: Stmt) -> Result<(), Fault>;
 

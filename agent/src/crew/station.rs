@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio::task::{JoinSet, LocalSet};
-use vufleet_scenarios::session::Session;
+use vufleet_scenarios::session::{Fault, FaultKind, Session};
 use vufleet_scenarios::study::Pacing;
 use vufleet_scenarios::workload::{Seat, Workload};
 
@@ -46,7 +46,18 @@ impl Station {
     pub(super) fn man<S: Session, W: Workload>(self, shape: W::Shape) {
         match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => LocalSet::new().block_on(&runtime, Shift::<W>::new::<S>(self, shape).work::<S>()),
-            Err(error) => tracing::error!(%error, "no runtime for virtual users; raise the limit of open files"),
+            Err(error) => self.give_up(&error),
+        }
+    }
+
+    /// The run is refused at once: nobody else knows that these sessions will never be there.
+    fn give_up(self, error: &std::io::Error) {
+        let sentence =
+            format!("no runtime for a thread of virtual users: {error}; raise the limit of open files (ulimit -n)");
+        for report in [Report::Refused(Fault::new(FaultKind::Refused, sentence)), Report::Done { connected: 0 }] {
+            if self.reports.send(report).is_err() {
+                tracing::debug!("a report came after the run had been given up");
+            }
         }
     }
 }
@@ -233,7 +244,96 @@ impl Connected {
 
 #[cfg(test)]
 mod tests {
+    use vufleet_scenarios::session::Dialect;
+    use vufleet_scenarios::sql::Statement;
+    use vufleet_scenarios::study::{self, Edits};
+    use vufleet_scenarios::workload::{Outcome, Txn};
+
     use super::*;
+    use crate::session::SimulatedSession;
+
+    /// A workload that kills the user of the first seat.
+    struct Doomed {
+        vu: u32,
+    }
+
+    impl Workload for Doomed {
+        type Shape = ();
+
+        fn kinds((): &()) -> Vec<String> {
+            vec!["doomed".to_owned()]
+        }
+
+        fn statements((): &(), _dialect: Dialect) -> Vec<Statement> {
+            Vec::new()
+        }
+
+        fn eager((): &()) -> bool {
+            false
+        }
+
+        fn seat(_shape: Rc<()>, seat: Seat) -> Self {
+            Doomed { vu: seat.vu }
+        }
+
+        fn draw(&mut self) -> Txn {
+            Txn { kind: 0 }
+        }
+
+        async fn run<S: Session>(&mut self, session: &mut S) -> Result<Outcome, Fault> {
+            assert_ne!(self.vu, 0, "the first user dies");
+            session.begin(vufleet_scenarios::session::Access::Write).await?;
+            session.commit().await.map(|()| Outcome::Committed)
+        }
+    }
+
+    /// It went on counting as connected, and the run as complete.
+    #[test]
+    fn a_user_that_dies_is_not_connected_any_more() {
+        let text = "name = 'station'\nseed = 1\n[target]\nkind = 'simulated'\nservice_time = '1ms'\n[workload]\n\
+                    kind = 'oltp'\nscript = 'point_select'\n[[profiles]]\nvus = 3\n[schedule]\nmeasure = '1s'\n\
+                    connect_rate = 1000000\n";
+        let study = study::read(text, &Edits::default()).unwrap();
+        let plan = CrewPlan {
+            profile: study.profiles[0].clone(),
+            study: Arc::new(study),
+            first_vu: 0,
+            vus: 3,
+            total_vus: 3,
+            run_key: 1,
+            run: 1,
+            interval: Duration::from_millis(50),
+            limit: None,
+            threads: 1,
+        };
+        let (order, orders) = mpsc::unbounded_channel();
+        let (_kill, kills) = mpsc::unbounded_channel();
+        let (reports, mut inbox) = mpsc::unbounded_channel();
+        let seats = plan.seats().into_iter().enumerate().collect();
+        let posts = vec![Arc::default(), Arc::default(), Arc::default()];
+        let (epoch, sessions) = (Instant::now(), Arc::default());
+        let station =
+            Station { plan, seats, posts, threads: 1, epoch, arrivals: None, orders, kills, reports, sessions };
+        order.send(Order::Connect { begin: epoch }).unwrap();
+        let thread = std::thread::spawn(|| station.man::<SimulatedSession, Doomed>(()));
+        let mut parts = std::iter::from_fn(|| {
+            loop {
+                match inbox.blocking_recv()? {
+                    Report::Connected { session_ids, .. } => {
+                        assert_eq!(session_ids.len(), 3);
+                        order.send(Order::Start { at: Instant::now() }).unwrap();
+                    }
+                    Report::Part(part) => return Some((part.connected, part.ended)),
+                    Report::Done { connected } => assert_eq!(connected, 0),
+                    Report::Refused(_) | Report::Idle => panic!("nobody is refused, and nobody ends"),
+                }
+            }
+        });
+        // Its end is seen an interval or two later.
+        assert_eq!(parts.find(|(_, ended)| *ended == 1), Some((2, 1)));
+        order.send(Order::Stop).unwrap();
+        thread.join().unwrap();
+    }
 
     #[test]
     fn a_thread_is_connected_once() {

@@ -23,7 +23,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use vufleet_scenarios::session::{Access, Dialect, Fault, Interrupt, Rows, Session, Source, Stmt, Value};
+use vufleet_scenarios::session::{Access, Dialect, Fault, FaultKind, Interrupt, Rows, Session, Source, Stmt, Value};
 use vufleet_scenarios::sql::{Protocol, Statement};
 use vufleet_scenarios::study::Target;
 
@@ -121,6 +121,11 @@ impl Session for MysqlSession {
         let Opened { channel, dialogue, id, version, route } = Box::pin(login::open(target)).await?;
         let prepared = statements.iter().map(|_| None).collect();
         Ok(MysqlSession { channel, dialogue, statements, prepared, id, version, route })
+    }
+
+    /// 1040: too many connections. Those of the run before may still be closing.
+    fn may_let_in(fault: &Fault) -> bool {
+        fault.kind == FaultKind::ConnectionLost || fault.code == Some(1040)
     }
 
     async fn prepare(&mut self, stmt: Stmt) -> Result<(), Fault> {

@@ -25,7 +25,7 @@ use vufleet_scenarios::study::Target;
 
 use self::connect::Opened;
 use self::row::AsyncRow;
-use super::mysql::{ServerError, bulk, of_server};
+use super::mysql::{MysqlSession, ServerError, bulk, of_server};
 use super::text;
 
 /// How long a goodbye may take.
@@ -116,6 +116,10 @@ impl Session for MysqlAsyncSession {
         let Opened { conn, version, route } = Box::pin(connect::open(target)).await?;
         let prepared = statements.iter().map(|_| None).collect();
         Ok(MysqlAsyncSession { conn, statements, prepared, version, route, text: String::new() })
+    }
+
+    fn may_let_in(fault: &Fault) -> bool {
+        MysqlSession::may_let_in(fault)
     }
 
     async fn prepare(&mut self, stmt: Stmt) -> Result<(), Fault> {

@@ -10,9 +10,22 @@ use crate::engine::{login, nowhere, open, route, run, tcp};
 
 const SECRET: &str = "hunter2-is-secret";
 
+/// What will be refused again.
 async fn refusal<S: Session>(target: &Target) -> Fault {
+    let fault = failure::<S>(target).await;
+    assert_eq!((fault.kind, S::may_let_in(&fault)), (FaultKind::Refused, false), "{fault}");
+    fault
+}
+
+/// What may well go right the next time.
+async fn misfortune<S: Session>(target: &Target) -> Fault {
+    let fault = failure::<S>(target).await;
+    assert_eq!((fault.kind, S::may_let_in(&fault)), (FaultKind::ConnectionLost, true), "{fault}");
+    fault
+}
+
+async fn failure<S: Session>(target: &Target) -> Fault {
     let fault = open::<S>(target, Protocol::Prepared, &[]).await.err().expect("a refusal");
-    assert_eq!(fault.kind, FaultKind::Refused, "{fault}");
     assert!(!fault.message.contains(SECRET) && !fault.message.contains("-password"), "{fault}");
     fault
 }
@@ -56,6 +69,7 @@ pub fn a_full_server_says_which_limit<S: Session>() {
         };
         assert_eq!(sessions.len(), 10);
         assert_eq!((fault.kind, fault.code), (FaultKind::Refused, Some(1040)));
+        assert!(S::may_let_in(&fault), "somebody may leave");
         says(&fault, &["max_connections", "fewer virtual users"]);
         for session in sessions {
             session.close().await;
@@ -67,11 +81,11 @@ pub fn a_place_without_a_server_is_named<S: Session>() {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     run(async {
         let nobody = Target { host: Some("127.0.0.1".into()), port: closed, ..nowhere() };
-        says(&refusal::<S>(&nobody).await, &[&format!("127.0.0.1:{closed}"), "start the server", "target.port"]);
+        says(&misfortune::<S>(&nobody).await, &[&format!("127.0.0.1:{closed}"), "start the server", "target.port"]);
         let unknown = Target { host: Some("no-such-host.invalid".into()), ..nowhere() };
-        says(&refusal::<S>(&unknown).await, &["no-such-host.invalid:3306", "target.host"]);
+        says(&misfortune::<S>(&unknown).await, &["no-such-host.invalid:3306", "target.host"]);
         let socket = Target { socket: Some("/no/such/mysqld.sock".into()), ..nowhere() };
-        says(&refusal::<S>(&socket).await, &["/no/such/mysqld.sock", "target.socket"]);
+        says(&misfortune::<S>(&socket).await, &["/no/such/mysqld.sock", "target.socket"]);
         says(&refusal::<S>(&nowhere()).await, &["target.host"]);
     });
 }
@@ -96,6 +110,6 @@ pub fn what_hangs_instead_of_a_server_is_given_up<S: Session>() {
         let target =
             Target { host: Some("127.0.0.1".into()), port: listener.local_addr().unwrap().port(), ..nowhere() };
         tokio::time::pause();
-        says(&refusal::<S>(&target).await, &["did not answer within 10s", "target.host"]);
+        says(&misfortune::<S>(&target).await, &["did not answer within 10s", "target.host"]);
     });
 }

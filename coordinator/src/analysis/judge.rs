@@ -1,6 +1,5 @@
 //! Looks for everything that speaks against a run.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use vufleet_scenarios::check::clock_bound;
@@ -13,7 +12,7 @@ use super::sample::NEW_ORDER;
 use super::verdict::{Reason, Verdict};
 use super::window::Window;
 use super::witness::{Agreement, Witness};
-use crate::ledger::{Fact, RunEnd, RunFacts};
+use crate::ledger::{DrivingAgent, Fact, RunEnd, RunFacts};
 
 /// Driving hosts busier than this may be what is being measured.
 const BUSY_PERCENT: f64 = 90.0;
@@ -28,7 +27,7 @@ const NOT_STARTED: f64 = 0.001;
 /// Everything found against a run, the worst first.
 pub(super) fn reasons(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
     let mut reasons = endings(fold, measured);
-    reasons.extend(fold.found.iter().filter(|reason| !is_told_as_loss(fold, reason)).cloned());
+    reasons.extend(fold.found.iter().filter(|reason| !is_told_as_loss(fold, measured, reason)).cloned());
     reasons.extend(fold.facts.iter().filter_map(|fact| from_fact(fact, measured)));
     if let (Some(measured), Some(facts)) = (measured, &fold.run.facts) {
         inside_the_window(fold, measured, facts, &mut reasons);
@@ -50,14 +49,15 @@ fn endings(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
 }
 
 fn has_culprit(fold: &Fold<'_>) -> bool {
-    fold.facts.iter().any(|fact| matches!(fact, Fact::AgentLost { .. }))
+    fold.facts.iter().any(|fact| matches!(fact, Fact::AgentLost { .. } | Fact::WrongState { .. }))
         || fold.found.iter().any(|reason| matches!(reason, Reason::AgentFailed { .. }))
 }
 
-/// An agent whose lease ran out says so itself, and the coordinator has noted its loss.
-fn is_told_as_loss(fold: &Fold<'_>, reason: &Reason) -> bool {
+/// An agent whose lease ran out says so itself, and the coordinator has noted its loss, if inside the window.
+fn is_told_as_loss(fold: &Fold<'_>, measured: Option<&Measured>, reason: &Reason) -> bool {
     let Reason::AgentFailed { agent: failed, .. } = reason else { return false };
-    fold.facts.iter().any(|fact| matches!(fact, Fact::AgentLost { agent, .. } if agent == failed))
+    let mut told = fold.facts.iter().filter_map(|fact| from_fact(fact, measured));
+    told.any(|reason| matches!(reason, Reason::AgentLost { agent, .. } if agent == *failed))
 }
 
 fn from_fact(fact: &Fact, measured: Option<&Measured>) -> Option<Reason> {
@@ -109,7 +109,7 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     reasons.extend(
         measured.drift.filter(|drift| drift.is_real()).map(|drift| Reason::Unsteady { drift_percent: drift.percent }),
     );
-    let sessions = ended_early(fold, window);
+    let sessions = ended_early(fold, measured, facts);
     if sessions > 0 {
         reasons.push(Reason::EndedEarly { sessions });
     }
@@ -171,11 +171,15 @@ fn clock_doubt(fold: &Fold<'_>, measured: &Measured) -> Option<Reason> {
     (worst_ns > bound_ns).then_some(Reason::ClockUncertain { uncertainty_ms: worst_ns / 1e6, bound_ms: bound_ns / 1e6 })
 }
 
-fn ended_early(fold: &Fold<'_>, window: Window) -> u32 {
-    let mut by_agent: BTreeMap<&str, u32> = BTreeMap::new();
-    for sample in fold.inside(window) {
-        let most = by_agent.entry(sample.agent.as_str()).or_default();
-        *most = sample.ended.max(*most);
-    }
-    by_agent.into_values().sum()
+/// Sessions that were gone for good: their users died, or had not come back when the window ended.
+fn ended_early(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts) -> u32 {
+    let of = |agent: &DrivingAgent| {
+        let mine = || fold.inside(measured.window).filter(|sample| sample.agent == agent.name);
+        let died = mine().map(|sample| sample.ended).max().unwrap_or(0);
+        let wanted = agent.vus * fold.profile.sessions_per_vu;
+        // Those that have done their transactions are gone for a good reason.
+        let last = mine().last().filter(|_| !measured.by_transactions);
+        died.max(last.map_or(0, |sample| wanted.saturating_sub(sample.sessions)))
+    };
+    facts.driving.iter().map(of).sum()
 }

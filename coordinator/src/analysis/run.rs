@@ -14,6 +14,7 @@ use super::sample::Sample;
 use super::verdict::{Reason, Verdict, verdict};
 use super::window::Window;
 use super::witness::Witness;
+use crate::ledger::DrivingAgent;
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +49,8 @@ pub struct RunReport {
     pub witness_missing: Option<String>,
     /// First connection to last disconnect, by transaction kind.
     pub whole_run: BTreeMap<String, WholeRun>,
+    /// Who drove, and how much of it.
+    pub driving: Vec<DrivingAgent>,
     /// How long it took to open every session.
     pub connect_s: Option<f64>,
     /// Open arrivals that nobody could take.
@@ -196,6 +199,7 @@ impl RunReport {
             witness: Vec::new(),
             witness_missing: None,
             whole_run: BTreeMap::new(),
+            driving: facts.map_or_else(Vec::new, |facts| facts.driving.clone()),
             connect_s: facts.and_then(|facts| facts.connect_ns).map(|ns| ns as f64 / 1e9),
             not_started: None,
             reconnects: None,

@@ -86,6 +86,7 @@ impl RunReport {
             witness: Vec::new(),
             witness_missing: self.witness_missing,
             whole_run: BTreeMap::new(),
+            driving: self.driving,
             connect_s: None,
             not_started: None,
             reconnects: None,

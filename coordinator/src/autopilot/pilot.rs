@@ -189,9 +189,26 @@ impl Pilot {
         if agent.hello.boot != member.boot {
             return Some("its process was started again".to_owned());
         }
-        let lease = self.core.options.lease;
-        (!agent.connected && agent.silence() > lease)
-            .then(|| format!("it has not been heard of for {:.0} s", agent.silence().as_secs_f64()))
+        let silence = self.core.registry.silence(member.boot)?;
+        (!agent.connected && silence > self.core.options.lease)
+            .then(|| format!("it has not been heard of for {:.0} s", silence.as_secs_f64()))
+    }
+
+    /// Whether a member's stream is open.
+    pub(super) fn is_connected(&self, member: &Member) -> bool {
+        let agent = self.core.registry.agent(&member.name);
+        agent.is_some_and(|agent| agent.connected && agent.hello.boot == member.boot)
+    }
+
+    /// When a member was last heard of, nanoseconds since the Unix epoch.
+    pub(super) fn last_heard_ns(&self, member: &Member) -> u64 {
+        let silence = self.core.registry.silence(member.boot).unwrap_or_default();
+        self.core.clock.now().saturating_sub(silence.as_nanos() as u64)
+    }
+
+    /// Sessions that an agent has open, as it last said.
+    pub(super) fn sessions(&self, name: &str) -> u32 {
+        self.core.registry.agent(name).map_or(0, |agent| agent.heartbeat.sessions)
     }
 
     /// Waits until as many agents as the job counts on have joined, and at least one can drive.

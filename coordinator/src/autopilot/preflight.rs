@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use vufleet_proto::v1;
-use vufleet_scenarios::check::{self, AgentFacts, Answer, Answers, Finding, Login, Severity};
+use vufleet_scenarios::check::{self, AgentFacts, Answer, Answers, Finding, Login, Question, Severity};
 use vufleet_scenarios::plan;
 use vufleet_scenarios::study::TargetKind;
 
@@ -60,7 +60,7 @@ async fn findings(pilot: &mut Pilot) -> Result<Vec<Finding>, Halt> {
         };
         let result = pilot.ask(&agent, ask.keep_going()).await?;
         refuse_unreachable(&agent, &result)?;
-        answers.extend(asked.iter().map(|question| question.id.clone()).zip(result.tables.iter().map(answer)));
+        answers.extend(self::answers(asked, &result));
     }
     Ok(check::findings(&pilot.study, &answers, &agent_facts(pilot)))
 }
@@ -92,6 +92,11 @@ fn refuse_unreachable(agent: &str, result: &v1::ControlResult) -> Result<(), Hal
         return Err(Halt::Refused(format!("agent {agent}: {}", result.error)));
     }
     Ok(())
+}
+
+/// What came back, by the question.
+pub(super) fn answers<'a>(asked: impl IntoIterator<Item = &'a Question>, result: &v1::ControlResult) -> Answers {
+    asked.into_iter().map(|question| question.id.clone()).zip(result.tables.iter().map(answer)).collect()
 }
 
 /// Answers carry no column names unless they failed.

@@ -1,27 +1,29 @@
 //! One run: prepare, connect, ramp up, measure, stop, settle. Everything that happens is recorded; the window is chosen
 //! afterwards, by whoever reads the ledger.
 
+mod end;
+mod facts;
+mod unserved;
+
 use std::time::Duration;
 
 use tokio::time::Instant;
 use vufleet_proto::v1::{self, command, event, phase};
+use vufleet_scenarios::check;
 use vufleet_scenarios::plan::PlannedRun;
-use vufleet_scenarios::study::{Measure, Profile, TargetKind, Workload};
+use vufleet_scenarios::study::{Measure, Profile, TargetKind};
 use vufleet_scenarios::tprocc::ORDERS;
 
-use super::Halt;
-use super::grid::{interval, whole_intervals};
+use self::facts::facts;
+use self::unserved::Unserved;
 use super::pilot::{Ask, Member, Pilot};
+use super::{Halt, preflight};
 use crate::allocation::{self, Allotment, Candidate};
 use crate::fleet::registry::{Agent, FleetEvent};
-use crate::ledger::{DrivingAgent, Fact, RunEnd, RunFacts, RunId, StudyId};
+use crate::ledger::{RunFacts, RunId, StudyId};
 
 /// From the order to start to the start itself: the order has to be everywhere by then.
 const LEAD: Duration = Duration::from_millis(500);
-/// Transactions under way at the end have this long before their queries are stopped.
-const GRACE: Duration = Duration::from_secs(5);
-/// Agents stop queries and drop sessions that do not end; then the run goes on without them.
-const STOP_PATIENCE: Duration = Duration::from_secs(15);
 const PREPARE_PATIENCE: Duration = Duration::from_secs(15);
 /// Beyond what the connect rate needs.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(60);
@@ -36,10 +38,12 @@ const ROUND: Duration = Duration::from_millis(200);
 pub(super) enum Trouble {
     /// The whole job ends.
     Halt(Halt),
-    /// An agent that took part is gone.
-    AgentLost { agent: String, reason: String },
+    /// An agent that took part is gone; it was last heard of at `at_ns`, nanoseconds since the Unix epoch.
+    AgentLost { agent: String, at_ns: u64, reason: String },
     /// An agent could not do its part. `refused`: the database would not let it in, which a repeat will not change.
     Failed { agent: String, message: String, refused: bool },
+    /// The database is not as the study requires.
+    WrongState { found: String },
 }
 
 impl From<Halt> for Trouble {
@@ -85,10 +89,9 @@ pub(super) async fn fly(pilot: &mut Pilot, order: &Order<'_>) -> Result<(RunId, 
     let trouble = flight.go(pilot).await.err();
     // Whatever happened: no load is left, and the ledger says how it ended.
     pilot.finish_up();
-    let end = flight.end(pilot, trouble.as_ref()).await;
+    let lost = flight.end(pilot, trouble.as_ref()).await;
     pilot.heed_stop_again();
-    end?;
-    match trouble {
+    match trouble.or(lost?) {
         Some(Trouble::Halt(halt @ Halt::Refused(_))) => Err(halt),
         trouble => Ok((flight.run, trouble)),
     }
@@ -116,6 +119,7 @@ impl<'a> Flight<'a> {
         }
         let (study_id, planned, attempt) = (order.study_id.clone(), order.planned.clone(), order.attempt);
         let run = pilot.core.record.with(move |ledger| ledger.begin_run(&study_id, &planned, attempt)).await?;
+        pilot.core.registry.take_up(run.0);
         let facts = facts(pilot, &profile, &allotments, &driving, &observers, order.smoke);
         Ok(Flight {
             order,
@@ -131,6 +135,7 @@ impl<'a> Flight<'a> {
     async fn go(&mut self, pilot: &mut Pilot) -> Result<(), Trouble> {
         self.write_facts(pilot).await?;
         self.set_up(pilot).await?;
+        self.require(pilot).await?;
         self.prepare(pilot).await?;
         self.connect(pilot).await?;
         self.start(pilot).await?;
@@ -147,13 +152,41 @@ impl<'a> Flight<'a> {
         if self.profile.setup.is_empty() {
             return Ok(());
         }
-        let agent = pilot.spokesman()?;
-        let result = pilot.ask(&agent, Ask::control(self.profile.setup.clone())).await?;
+        let (agent, result) = self.ask(pilot, Ask::control(self.profile.setup.clone())).await?;
         if result.error.is_empty() {
             return Ok(());
         }
         let message = format!("setup of profile {}: {}", self.profile.id, result.error);
         Err(Trouble::Failed { agent, message, refused: true })
+    }
+
+    /// Whether what the study requires of the database holds now; `check` saw how it was before the first run.
+    async fn require(&self, pilot: &mut Pilot) -> Result<(), Trouble> {
+        let questions = check::requirements(&pilot.study);
+        if questions.is_empty() {
+            return Ok(());
+        }
+        let statements = questions.iter().map(|question| question.sql.clone()).collect();
+        let (agent, result) = self.ask(pilot, Ask::control(statements).keep_going()).await?;
+        if result.tables.is_empty() {
+            return Err(Trouble::Failed { agent, message: result.error, refused: false });
+        }
+        let unmet = check::unmet(&pilot.study, &preflight::answers(&questions, &result));
+        if unmet.is_empty() {
+            return Ok(());
+        }
+        let sentences: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+        Err(Trouble::WrongState { found: sentences.join("; ") })
+    }
+
+    /// Asks the database. One that does not answer troubles this run, not the whole study.
+    async fn ask(&self, pilot: &mut Pilot, question: Ask) -> Result<(String, v1::ControlResult), Trouble> {
+        let agent = pilot.spokesman()?;
+        match pilot.ask(&agent, question).await {
+            Ok(result) => Ok((agent, result)),
+            Err(Halt::Refused(message)) => Err(Trouble::Failed { agent, message, refused: false }),
+            Err(halt) => Err(halt.into()),
+        }
     }
 
     async fn prepare(&self, pilot: &mut Pilot) -> Result<(), Trouble> {
@@ -194,9 +227,8 @@ impl<'a> Flight<'a> {
         for member in &self.drivers {
             pilot.command(&member.name, command::Body::Connect(v1::Connect { run: self.run.0 }));
         }
-        let largest = self.allotments.iter().map(|allotment| allotment.count).max().unwrap_or(0);
-        let sessions = f64::from(largest * self.facts.sessions / self.facts.vus.max(1));
-        let needed = Duration::from_secs_f64(sessions / pilot.study.schedule.connect_rate);
+        let sessions_per_vu = if self.order.smoke { 1 } else { self.profile.sessions_per_vu };
+        let needed = connect_time(&self.allotments, sessions_per_vu, pilot.study.schedule.connect_rate);
         let deadline = Instant::now() + needed + CONNECT_PATIENCE;
         let phases = self.await_phase(pilot, &self.drivers, phase::Kind::Connected, deadline, "connect").await?;
         self.facts.connect_ns = Some(begin.elapsed().as_nanos() as u64);
@@ -258,10 +290,15 @@ impl<'a> Flight<'a> {
         let tail = (Duration::from_nanos(self.facts.interval_ns) / 4).max(TAIL);
         let end = window.map(|window| begin + ramp_up + window + tail);
         let mut unfinished = self.drivers.clone();
+        let mut unserved = Unserved::default();
         loop {
             let now = Instant::now();
             if end.is_some_and(|end| now >= end) || unfinished.is_empty() {
                 return Ok(());
+            }
+            let sessions = unfinished.iter().map(|member| (member.name.as_str(), pilot.sessions(&member.name)));
+            if let Some(agent) = unserved.too_long(now, sessions).filter(|_| end.is_none()) {
+                return Err(Trouble::Failed { agent, message: unserved::message(), refused: false });
             }
             self.show_load(pilot, begin, ramp_up, window);
             let heard = pilot.next(end.unwrap_or(now + ROUND).min(now + ROUND)).await?;
@@ -270,7 +307,7 @@ impl<'a> Flight<'a> {
             let Some(event::Body::Phase(told)) = event.body.filter(|_| event.run == self.run.0) else { continue };
             match told.kind() {
                 phase::Kind::Finished => unfinished.retain(|member| member.name != name),
-                phase::Kind::Failed | phase::Kind::LeaseLost => return Err(failed(name, told)),
+                phase::Kind::Failed | phase::Kind::LeaseLost => return Err(failed(pilot, name, told)),
                 _ => {}
             }
         }
@@ -328,7 +365,7 @@ impl<'a> Flight<'a> {
                 missing.retain(|member| member.name != name);
                 told.push(phase);
             } else if matches!(phase.kind(), phase::Kind::Failed | phase::Kind::LeaseLost) {
-                return Err(failed(name, phase));
+                return Err(failed(pilot, name, phase));
             }
         }
         Ok(told)
@@ -336,7 +373,9 @@ impl<'a> Flight<'a> {
 
     fn notice_absence(&self, pilot: &Pilot) -> Result<(), Trouble> {
         match pilot.absent(&self.everybody()) {
-            Some((member, reason)) => Err(Trouble::AgentLost { agent: member.name, reason }),
+            Some((member, reason)) => {
+                Err(Trouble::AgentLost { at_ns: pilot.last_heard_ns(&member), agent: member.name, reason })
+            }
             None => Ok(()),
         }
     }
@@ -347,99 +386,6 @@ impl<'a> Flight<'a> {
         all.extend(self.observers.iter().filter(|member| !self.drivers.contains(member)).cloned());
         all
     }
-
-    /// Stops the load, waits for the last samples, lets the database settle, and writes down how it went.
-    async fn end(&mut self, pilot: &mut Pilot, trouble: Option<&Trouble>) -> Result<(), Halt> {
-        let noted = match trouble {
-            Some(trouble) => self.note(pilot, trouble).await,
-            None => Ok(()),
-        };
-        // A ledger that cannot be written is no reason to leave load behind.
-        let quiet = self.quieten(pilot, trouble).await;
-        for member in &self.everybody() {
-            pilot.command(&member.name, command::Body::Cancel(v1::Cancel { run: self.run.0 }));
-        }
-        noted?;
-        quiet?;
-        let end = match trouble {
-            None => RunEnd::Finished,
-            Some(Trouble::Halt(Halt::Stopped)) => RunEnd::Stopped,
-            Some(trouble) => RunEnd::Failed(trouble.sentence()),
-        };
-        let (run, at_ns) = (self.run, pilot.core.clock.now());
-        Ok(pilot.core.record.with(move |ledger| ledger.end_run(run, at_ns, &end)).await?)
-    }
-
-    async fn quieten(&self, pilot: &mut Pilot, trouble: Option<&Trouble>) -> Result<(), Halt> {
-        for member in &self.drivers {
-            let stop = v1::Stop { run: self.run.0, grace_ns: GRACE.as_nanos() as u64 };
-            pilot.command(&member.name, command::Body::Stop(stop));
-        }
-        self.await_stop(pilot).await?;
-        if self.await_counters(pilot).await.is_err() {
-            tracing::debug!("no counters after the load");
-        }
-        self.checkpoint(pilot).await?;
-        if trouble.is_none() {
-            self.settle(pilot).await?;
-        }
-        Ok(())
-    }
-
-    async fn note(&self, pilot: &Pilot, trouble: &Trouble) -> Result<(), Halt> {
-        let at_ns = pilot.core.clock.now();
-        let fact = match trouble {
-            Trouble::AgentLost { agent, reason } => {
-                Fact::AgentLost { agent: agent.clone(), at_ns, reason: reason.clone() }
-            }
-            other => Fact::Note { at_ns, text: other.sentence() },
-        };
-        let run = self.run;
-        Ok(pilot.core.record.with(move |ledger| ledger.note(run, &fact)).await?)
-    }
-
-    async fn await_stop(&self, pilot: &mut Pilot) -> Result<(), Halt> {
-        let deadline = Instant::now() + STOP_PATIENCE;
-        // An agent that never got ready has nothing to stop, and says nothing.
-        let at_work = |pilot: &Pilot, member: &Member| {
-            pilot.has_crew(&member.name, self.run.0) && pilot.absent(std::slice::from_ref(member)).is_none()
-        };
-        while self.drivers.iter().any(|member| at_work(pilot, member)) && Instant::now() < deadline {
-            pilot.show(v1::Live { phase: "stop".to_owned(), ..self.live() });
-            pilot.next(deadline.min(Instant::now() + ROUND)).await?;
-        }
-        Ok(())
-    }
-
-    async fn checkpoint(&self, pilot: &mut Pilot) -> Result<(), Halt> {
-        if !pilot.study.schedule.checkpoint || self.facts.start_at_ns.is_none() {
-            return Ok(());
-        }
-        let sql = match pilot.study.target.kind {
-            TargetKind::Sqlite => "PRAGMA wal_checkpoint(TRUNCATE)",
-            TargetKind::Mysql => "FLUSH ENGINE LOGS",
-            TargetKind::Simulated => return Ok(()),
-        };
-        let agent = pilot.spokesman()?;
-        let failure = match pilot.ask(&agent, Ask::control(vec![sql.to_owned()])).await {
-            Ok(result) => result.error,
-            Err(halt) => halt.message(),
-        };
-        if !failure.is_empty() {
-            pilot.teller.warn(format!("the checkpoint after run {} failed: {failure}", self.run)).await;
-        }
-        Ok(())
-    }
-
-    async fn settle(&self, pilot: &mut Pilot) -> Result<(), Halt> {
-        let end = Instant::now() + Duration::from_nanos(self.facts.settle_ns);
-        while Instant::now() < end && !pilot.is_stopped() {
-            let left_s = Some(end.saturating_duration_since(Instant::now()).as_secs_f64());
-            pilot.show(v1::Live { phase: "settle".to_owned(), left_s, ..self.live() });
-            pilot.rest(ROUND.min(end.saturating_duration_since(Instant::now()))).await?;
-        }
-        Ok(())
-    }
 }
 
 impl Trouble {
@@ -447,8 +393,9 @@ impl Trouble {
     pub(super) fn sentence(&self) -> String {
         match self {
             Trouble::Halt(halt) => halt.message(),
-            Trouble::AgentLost { agent, reason } => format!("agent {agent} was lost: {reason}"),
+            Trouble::AgentLost { agent, reason, .. } => format!("agent {agent} was lost: {reason}"),
             Trouble::Failed { agent, message, .. } => format!("agent {agent}: {message}"),
+            Trouble::WrongState { found } => format!("the database is not as the study requires: {found}"),
         }
     }
 }
@@ -457,71 +404,31 @@ fn is_of_orders(counters: &v1::Counters) -> bool {
     counters.values.contains_key(ORDERS) || counters.error.starts_with(ORDERS)
 }
 
-fn failed(agent: String, told: v1::Phase) -> Trouble {
+/// How long the agent with most sessions needs to open them.
+fn connect_time(allotments: &[Allotment], sessions_per_vu: u32, per_s: f64) -> Duration {
+    let largest = allotments.iter().map(|allotment| allotment.count).max().unwrap_or(0);
+    Duration::from_secs_f64(f64::from(largest) * f64::from(sessions_per_vu) / per_s)
+}
+
+fn failed(pilot: &Pilot, agent: String, told: v1::Phase) -> Trouble {
     if told.kind() == phase::Kind::LeaseLost {
-        return Trouble::AgentLost { agent, reason: told.message };
+        return Trouble::AgentLost { agent, at_ns: pilot.core.clock.now(), reason: told.message };
     }
     let refused = matches!(told.fault(), v1::FaultKind::FaultRefused | v1::FaultKind::FaultStatement);
     Trouble::Failed { agent, message: told.message, refused }
 }
 
-fn facts(
-    pilot: &Pilot,
-    profile: &Profile,
-    allotments: &[Allotment],
-    driving: &[&Agent],
-    observers: &[Agent],
-    smoke: bool,
-) -> RunFacts {
-    let schedule = &pilot.study.schedule;
-    let vus: u32 = allotments.iter().map(|allotment| allotment.count).sum();
-    let each_once = Measure::Transactions(profile.workload.transactions_of_every_kind());
-    let measure = if smoke { each_once } else { schedule.measure };
-    let interval = interval(pilot.study.monitor.interval, measure);
-    let counted = match pilot.study.target.kind {
-        TargetKind::Mysql => true,
-        TargetKind::Sqlite => matches!(profile.workload, Workload::Tprocc(_)),
-        TargetKind::Simulated => false,
-    };
-    RunFacts {
-        begun_ns: pilot.core.clock.now(),
-        start_at_ns: None,
-        ramp_up_ns: if smoke { 0 } else { whole_intervals(schedule.ramp_up, interval).as_nanos() as u64 },
-        measure: measure.into(),
-        settle_ns: schedule.settle.as_nanos() as u64,
-        interval_ns: interval.as_nanos() as u64,
-        sessions: if smoke { 1 } else { vus * profile.sessions_per_vu },
-        vus,
-        driving: allotments
-            .iter()
-            .zip(driving)
-            .map(|(allotment, agent)| DrivingAgent {
-                name: allotment.name.clone(),
-                boot: agent.hello.boot,
-                vus: allotment.count,
-            })
-            .collect(),
-        observing: observers.iter().map(|agent| agent.hello.name.clone()).collect(),
-        counters_agent: observers.first().filter(|_| counted).map(|agent| agent.hello.name.clone()),
-        shared_host: shared_host(pilot, driving, observers),
-        target_version: None,
-        connection: None,
-        connect_ns: None,
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// Whether load and database share a machine, as far as can be told: the database is embedded, is reached by loopback
-/// or a local socket, or an observing agent runs on a driving agent's machine.
-fn shared_host(pilot: &Pilot, driving: &[&Agent], observers: &[Agent]) -> bool {
-    let target = &pilot.study.target;
-    match target.kind {
-        TargetKind::Simulated => return false,
-        TargetKind::Sqlite => return true,
-        TargetKind::Mysql => {}
+    #[test]
+    fn the_time_to_connect_is_the_largest_shares() {
+        let of = |name: &str, first, count| Allotment { name: name.to_owned(), first, count };
+        let shares = [of("a", 0, 100), of("b", 100, 300)];
+        assert_eq!(connect_time(&shares, 2, 200.0), Duration::from_secs(3));
+        // Users times sessions are more than 32 bits hold.
+        assert_eq!(connect_time(&[of("a", 0, 70_000)], 100_000, 1e6), Duration::from_secs(7_000));
+        assert_eq!(connect_time(&[], 1, 200.0), Duration::ZERO);
     }
-    let host = target.host.as_deref().unwrap_or_default();
-    let loopback = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    let together =
-        observers.iter().any(|observer| driving.iter().any(|driver| driver.hello.machine == observer.hello.machine));
-    target.socket.is_some() || loopback || together
 }

@@ -9,6 +9,7 @@ use vufleet_scenarios::plan::{self, PlannedRun};
 use vufleet_scenarios::study::{Order as RunOrder, TargetKind};
 
 use super::pilot::{Ask, Pilot};
+use super::roster::{self, Roster};
 use super::run::{Order, Trouble, fly};
 use super::{Halt, preflight};
 use crate::analysis::{self, verdict::Verdict};
@@ -17,8 +18,6 @@ use crate::render;
 
 /// Width of the table: a terminal's usual one.
 const TABLE_WIDTH: u16 = 120;
-/// How many leases a lost agent is waited for before the remaining ones carry on.
-const RETURN_LEASES: u32 = 3;
 /// How long a database that does not answer is waited for before a run is repeated.
 const DATABASE_PATIENCE: Duration = Duration::from_secs(120);
 
@@ -122,8 +121,10 @@ async fn fly_all(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
     let schedule = &pilot.study.schedule;
     let mut agenda = Agenda::new(plan::expand(&pilot.study), schedule.max_repeats, schedule.order);
     let runs = agenda.plan.len() as u32;
+    let mut roster = Roster::of(pilot);
     let mut first = true;
     while let Some((planned, attempt)) = agenda.next() {
+        roster.call(pilot).await?;
         let order = Order { study_id, planned: &planned, attempt, runs, smoke: false };
         let (run, trouble) = fly(pilot, &order).await?;
         let verdict = tell_verdict(pilot, &planned, run).await?;
@@ -135,17 +136,14 @@ async fn fly_all(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
                 return Err(Halt::Refused(trouble.sentence()));
             }
             Some(Trouble::AgentLost { agent, .. }) => Some(agent),
-            Some(Trouble::Failed { .. }) => None,
+            Some(Trouble::Failed { .. } | Trouble::WrongState { .. }) => None,
         };
         first = false;
         let keep = verdict || (lost.is_some() && pilot.job.on_agent_loss() == OnAgentLoss::Continue);
         if let Some(agent) = lost.as_ref().filter(|_| pilot.job.on_agent_loss() == OnAgentLoss::Stop) {
-            return Err(Halt::Short(format!("agent {agent} was lost, and --on-agent-loss is stop")));
+            return Err(roster::stopped(agent));
         }
         let again = agenda.done(&planned, keep);
-        if let Some(agent) = lost.filter(|_| pilot.job.on_agent_loss() == OnAgentLoss::Repeat) {
-            await_return(pilot, &agent).await?;
-        }
         if !verdict {
             await_database(pilot).await?;
         }
@@ -176,23 +174,6 @@ async fn tell_verdict(pilot: &mut Pilot, planned: &PlannedRun, run: RunId) -> Re
             .await;
     }
     Ok(verdict != Verdict::Invalid)
-}
-
-/// Gives a lost agent time to come back; after that the remaining ones carry on.
-async fn await_return(pilot: &mut Pilot, agent: &str) -> Result<(), Halt> {
-    let deadline = Instant::now() + pilot.core.options.lease * RETURN_LEASES;
-    while Instant::now() < deadline {
-        if pilot.core.registry.agent(agent).is_some_and(|agent| agent.connected) {
-            pilot.teller.note(format!("agent {agent} is back")).await;
-            return Ok(());
-        }
-        pilot.rest(Duration::from_millis(200)).await?;
-    }
-    if pilot.drivers().is_empty() {
-        return Err(Halt::Short(format!("agent {agent} did not come back, and no other can drive")));
-    }
-    pilot.teller.warn(format!("agent {agent} did not come back; the remaining agents carry on")).await;
-    Ok(())
 }
 
 /// Gives a database that was lost time to come back.

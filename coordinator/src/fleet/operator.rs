@@ -34,7 +34,7 @@ impl Operator for OperatorService {
     async fn agents(&self, _request: Request<v1::AgentsRequest>) -> Result<Response<v1::AgentsReply>, Status> {
         let agents = self.core.registry.agents().into_iter().map(|agent| v1::AgentState {
             connected: agent.connected,
-            silent_ms: agent.silence().as_millis() as u64,
+            silent_ms: self.core.registry.silence(agent.hello.boot).unwrap_or_default().as_millis() as u64,
             heartbeat: Some(agent.heartbeat),
             hello: Some(agent.hello),
         });

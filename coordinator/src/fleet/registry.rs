@@ -1,6 +1,6 @@
 //! Who is there: every agent that has joined, what it last said, and how to command it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -49,17 +49,11 @@ pub struct Agent {
     pub heartbeat: v1::Heartbeat,
     /// Whether its stream is open.
     pub connected: bool,
-    heard: Instant,
     commands: mpsc::UnboundedSender<v1::Command>,
     stream: u64,
 }
 
 impl Agent {
-    /// How long it has been silent.
-    pub fn silence(&self) -> Duration {
-        self.heard.elapsed()
-    }
-
     /// Whether it has a role.
     pub fn has_role(&self, role: &str) -> bool {
         self.hello.roles.iter().any(|own| own == role)
@@ -80,6 +74,10 @@ pub struct Registry {
 #[derive(Debug, Default)]
 struct Inner {
     agents: BTreeMap<String, Agent>,
+    /// When each process of an agent was last heard of, by its boot.
+    heard: BTreeMap<u64, Instant>,
+    /// Numbers of the runs and jobs that agents are to work on.
+    at_hand: BTreeSet<u64>,
     listener: Option<mpsc::UnboundedSender<FleetEvent>>,
     streams: u64,
 }
@@ -108,8 +106,9 @@ impl Registry {
         let stream = inner.streams;
         let (name, boot) = (hello.name.clone(), hello.boot);
         let heartbeat = v1::Heartbeat { uncertainty_ns: u64::MAX, ..Default::default() };
-        let agent = Agent { hello, heartbeat, connected: true, heard: Instant::now(), commands, stream };
+        let agent = Agent { hello, heartbeat, connected: true, commands, stream };
         inner.agents.insert(name.clone(), agent);
+        inner.heard.insert(boot, Instant::now());
         inner.tell(FleetEvent::Joined { name, boot });
         Ok(stream)
     }
@@ -121,6 +120,8 @@ impl Registry {
             && agent.stream == stream
         {
             agent.connected = false;
+            // The last sender ends the stream of commands, so that an agent that is still there dials again.
+            agent.commands = mpsc::unbounded_channel().0;
             inner.tell(FleetEvent::Left { name: name.to_owned() });
         }
     }
@@ -129,10 +130,38 @@ impl Registry {
     pub fn beat(&self, name: &str, heartbeat: v1::Heartbeat) {
         let mut inner = self.lock();
         if let Some(agent) = inner.agents.get_mut(name) {
-            agent.heartbeat = heartbeat;
-            agent.heard = Instant::now();
+            agent.heartbeat = heartbeat.clone();
+            let boot = agent.hello.boot;
+            inner.heard.insert(boot, Instant::now());
             inner.tell(FleetEvent::Heartbeat { name: name.to_owned(), heartbeat });
         }
+    }
+
+    /// Notes that a process said something.
+    pub fn heard(&self, boot: u64) {
+        self.lock().heard.insert(boot, Instant::now());
+    }
+
+    /// How long a process has been silent; none when it was never heard of.
+    pub fn silence(&self, boot: u64) -> Option<Duration> {
+        self.lock().heard.get(&boot).map(Instant::elapsed)
+    }
+
+    /// From now on agents may work on this run or job.
+    pub fn take_up(&self, number: u64) {
+        self.lock().at_hand.insert(number);
+    }
+
+    /// From now on no agent may: who still does was out of reach when it was told to stop.
+    pub fn put_down(&self, number: u64) {
+        self.lock().at_hand.remove(&number);
+    }
+
+    /// What an agent works on although nobody waits for it any more.
+    pub fn unwanted(&self, heartbeat: &v1::Heartbeat) -> Vec<u64> {
+        let inner = self.lock();
+        let named = heartbeat.jobs.iter().chain([&heartbeat.run]).copied();
+        named.filter(|number| *number != 0 && !inner.at_hand.contains(number)).collect()
     }
 
     /// Passes on what an agent said.
@@ -222,6 +251,38 @@ mod tests {
         assert!(!registry.command("b", cancel()));
         registry.leave("a", stream);
         assert!(!registry.command("a", cancel()));
+    }
+
+    #[test]
+    fn the_end_of_a_stream_ends_its_commands() {
+        let registry = Registry::default();
+        let (sender, mut inbox) = channel();
+        let stream = registry.join(hello("a", 1), sender).unwrap();
+        registry.leave("a", stream);
+        assert_eq!(inbox.try_recv(), Err(mpsc::error::TryRecvError::Disconnected));
+    }
+
+    #[test]
+    fn a_process_is_told_from_the_one_before_it() {
+        let registry = Registry::default();
+        let stream = registry.join(hello("a", 1), channel().0).unwrap();
+        registry.leave("a", stream);
+        registry.join(hello("a", 2), channel().0).unwrap();
+        assert!(registry.silence(1).unwrap() > registry.silence(2).unwrap());
+        assert_eq!(registry.silence(3), None);
+    }
+
+    #[test]
+    fn only_what_is_at_hand_is_wanted() {
+        let registry = Registry::default();
+        let at_work = |run: u64, jobs: &[u64]| v1::Heartbeat { run, jobs: jobs.to_vec(), ..Default::default() };
+        registry.take_up(7);
+        registry.take_up(8);
+        assert!(registry.unwanted(&at_work(0, &[])).is_empty());
+        assert!(registry.unwanted(&at_work(7, &[8])).is_empty());
+        assert_eq!(registry.unwanted(&at_work(6, &[8, 9])), [9, 6]);
+        registry.put_down(7);
+        assert_eq!(registry.unwanted(&at_work(7, &[8])), [7]);
     }
 
     #[test]

@@ -53,6 +53,7 @@ impl Fleet for FleetService {
             last_seq: recorded,
             coordinator: self.core.instance,
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            ledger: self.core.ledger,
         };
         tell(&commands, command::Body::Welcome(welcome));
         let stream = self.core.registry.join(hello, commands.clone()).map_err(Status::already_exists)?;
@@ -62,7 +63,7 @@ impl Fleet for FleetService {
             let (to_record, batch) = mpsc::channel(BATCH);
             let recorder =
                 tokio::spawn(record(Arc::clone(&core), name.clone(), boot, recorded, batch, commands.clone()));
-            listen(&core, &name, events, &to_record, &commands).await;
+            listen(&core, &name, boot, events, &to_record, &commands).await;
             drop(to_record);
             // What has arrived is recorded before the agent counts as gone.
             if let Err(error) = recorder.await {
@@ -94,16 +95,21 @@ fn tell(commands: &mpsc::UnboundedSender<Command>, body: command::Body) {
     }
 }
 
-/// Answers what is about now at once, and queues the rest for the ledger. Ends with the stream.
+/// Answers what is about now at once, and queues the rest for the ledger. Ends with the stream, or with the recording.
 async fn listen(
     core: &Core,
     name: &str,
+    boot: u64,
     mut events: Streaming<Event>,
     to_record: &mpsc::Sender<Event>,
     commands: &mpsc::UnboundedSender<Command>,
 ) {
     loop {
-        let event = match events.message().await {
+        let heard = tokio::select! {
+            heard = events.message() => heard,
+            () = to_record.closed() => return,
+        };
+        let event = match heard {
             Ok(Some(event)) => event,
             Ok(None) => return,
             Err(status) => {
@@ -117,11 +123,16 @@ async fn listen(
                 tell(commands, command::Body::ClockEcho(echo));
             }
             Some(event::Body::Heartbeat(heartbeat)) => {
-                core.registry.beat(name, heartbeat);
                 tell(commands, command::Body::Ack(v1::Ack { seq: 0 }));
+                // Out of reach when it was told to stop, it has come back with its load.
+                for run in core.registry.unwanted(&heartbeat) {
+                    tell(commands, command::Body::Cancel(v1::Cancel { run }));
+                }
+                core.registry.beat(name, heartbeat);
             }
             Some(event::Body::Hello(_)) | None => {}
             Some(_) if event.seq > 0 => {
+                core.registry.heard(boot);
                 if to_record.send(event).await.is_err() {
                     return;
                 }
@@ -131,7 +142,8 @@ async fn listen(
     }
 }
 
-/// Records events in batches, then acknowledges them, then passes them on; each once, however often it was sent.
+/// Records events in batches, then acknowledges them, then passes them on; each once, however often it was sent, and
+/// none before the one that it follows. What is acknowledged the agent forgets. Ends at a gap.
 async fn record(
     core: Arc<Core>,
     name: String,
@@ -142,7 +154,7 @@ async fn record(
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while events.recv_many(&mut batch, BATCH).await > 0 {
-        batch.retain(|event: &Event| event.seq > recorded);
+        let complete = keep_following(&mut batch, recorded);
         let (agent, fresh) = (name.clone(), Arc::new(std::mem::take(&mut batch)));
         let seq = loop {
             let (agent, events_now) = (agent.clone(), Arc::clone(&fresh));
@@ -163,6 +175,46 @@ async fn record(
         tell(&commands, command::Body::Ack(v1::Ack { seq: recorded }));
         for event in fresh.iter().cloned() {
             core.registry.pass_on(FleetEvent::Event { name: name.clone(), event: Box::new(event) });
+        }
+        if !complete {
+            tracing::error!(
+                agent = name,
+                recorded,
+                "the event after the last one recorded is missing; the agent is to send it again"
+            );
+            return;
+        }
+    }
+}
+
+/// Keeps the events that are not recorded yet, up to the first that does not follow the one before it. False when there is
+/// such a one.
+fn keep_following(batch: &mut Vec<Event>, recorded: u64) -> bool {
+    batch.retain(|event| event.seq > recorded);
+    let following = batch.iter().zip(recorded + 1..).take_while(|(event, seq)| event.seq == *seq).count();
+    let complete = following == batch.len();
+    batch.truncate(following);
+    complete
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_recorded_has_no_gap() {
+        for (sent, recorded, kept, complete) in [
+            (&[1, 2, 3][..], 0, &[1, 2, 3][..], true),
+            (&[2, 3, 4], 3, &[4], true),
+            (&[1, 2], 3, &[], true),
+            (&[9, 4, 5], 3, &[], false),
+            (&[4, 5, 7, 6], 3, &[4, 5], false),
+            (&[3, 4, 3, 4], 2, &[3, 4], false),
+        ] {
+            let mut batch: Vec<Event> = sent.iter().map(|seq| Event { seq: *seq, ..Default::default() }).collect();
+            assert_eq!(keep_following(&mut batch, recorded), complete, "{sent:?} after {recorded}");
+            let left: Vec<u64> = batch.iter().map(|event| event.seq).collect();
+            assert_eq!(left, kept, "{sent:?} after {recorded}");
         }
     }
 }

@@ -98,7 +98,7 @@ pub enum Fact {
     AgentLost {
         /// Which.
         agent: String,
-        /// When it was given up.
+        /// When it was last heard of.
         at_ns: u64,
         /// Why.
         reason: String,

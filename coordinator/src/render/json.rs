@@ -95,6 +95,8 @@ struct Run<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     measured_s: Option<f64>,
     sessions: u32,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    driving: Vec<Driving<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     connect_s: Option<f64>,
     #[serde(skip_serializing_if = "Metrics::is_empty")]
@@ -111,6 +113,12 @@ struct Run<'a> {
     reconnects: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     drift_percent: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct Driving<'a> {
+    agent: &'a str,
+    vus: u32,
 }
 
 impl<'a> Results<'a> {
@@ -180,6 +188,7 @@ impl<'a> Run<'a> {
             started: run.window.and_then(|window| rfc3339(window.start_ns)),
             measured_s: run.measured_s,
             sessions: run.sessions,
+            driving: run.driving.iter().map(|it| Driving { agent: &it.name, vus: it.vus }).collect(),
             connect_s: run.connect_s,
             metrics: &run.metrics,
             transactions: &run.transactions,

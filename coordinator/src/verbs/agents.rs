@@ -89,6 +89,7 @@ mod tests {
             run: 7,
             sessions: 16,
             process_cpu_percent: 12.4,
+            ..Heartbeat::default()
         };
         let gone = AgentState { hello: Some(hello("b")), heartbeat: None, connected: false, silent_ms: 12_900 };
         let here = AgentState { hello: Some(hello("a")), heartbeat: Some(heartbeat), connected: true, silent_ms: 1 };

@@ -24,6 +24,7 @@ pub fn lab(scale: u64, relative_only: bool) -> Lab {
                 (tape.variant, tape.profile) = (variant.to_owned(), profile.to_owned());
                 tape.facts().sessions = vus;
                 tape.facts().vus = vus;
+                tape.facts().driving.iter_mut().for_each(|agent| agent.vus = vus / 2);
                 tape.facts().connect_ns = Some(scale * S);
                 tape.intervals().for_each(|(_, interval)| interval.sessions = vus / 2);
                 if (profile, block, variant) == ("16vu", 2, "audit") {

@@ -35,12 +35,16 @@ pub(super) fn questions(study: &Study) -> Vec<Question> {
         let sql = tprocc::orders_query(study.target.database.as_deref());
         questions.push(Question { id: ORDERS.to_owned(), sql, login: Login::Control });
     }
-    questions.extend(study.require.iter().enumerate().map(|(index, require)| Question {
-        id: requirement(index),
-        sql: require.sql.clone(),
-        login: Login::Control,
-    }));
+    questions.extend(requirements(study));
     questions
+}
+
+/// The questions of `[[require]]`.
+pub(super) fn requirements(study: &Study) -> Vec<Question> {
+    let required = study.require.iter().enumerate();
+    required
+        .map(|(index, require)| Question { id: requirement(index), sql: require.sql.clone(), login: Login::Control })
+        .collect()
 }
 
 /// Whether a failed answer to the question is found here.
@@ -76,8 +80,7 @@ fn requirement(index: usize) -> String {
 }
 
 pub(super) fn findings(study: &Study, answers: &Answers) -> Vec<Finding> {
-    let required = study.require.iter().enumerate();
-    let required = required.filter_map(|(index, require)| unmet(require, answers.get(&requirement(index))?));
+    let required = unmet_requirements(study, answers);
     match missing(study, answers) {
         // Nothing can be asked of tables that are not there.
         Some(missing) => std::iter::once(missing).chain(required).collect(),
@@ -93,6 +96,12 @@ fn uncounted(study: &Study, answers: &Answers) -> Option<Finding> {
         format!("the control login cannot count orders, so that no run will have a NOPM: {error}"),
         format!("GRANT SELECT ON {district} to it, or give [control] another login"),
     ))
+}
+
+/// What the database says otherwise than `[[require]]` has it.
+pub(super) fn unmet_requirements(study: &Study, answers: &Answers) -> impl Iterator<Item = Finding> {
+    let required = study.require.iter().enumerate();
+    required.filter_map(|(index, require)| unmet(require, answers.get(&requirement(index))?))
 }
 
 fn unready(study: &Study, answers: &Answers) -> impl Iterator<Item = Finding> {

@@ -1,4 +1,7 @@
 //! Why a server did not let us in, and what helps: one sentence each, never with the password.
+//!
+//! What it will refuse again is [`FaultKind::Refused`]. A server that could not be reached, or did not answer, may be
+//! starting or overrun: that connection is [lost](FaultKind::ConnectionLost).
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -57,7 +60,7 @@ pub(in crate::session) fn refused(target: &Target, error: LoginError) -> Fault {
              mysql_native_password, caching_sha2_password or ed25519",
             target.user.as_deref().unwrap_or("(none)")
         ),
-        LoginError::Io(error) => unreadable(target).unwrap_or_else(|| unreached(target, &place, &error)),
+        LoginError::Io(error) => return unreached(target, &place, &error),
     };
     Fault::new(FaultKind::Refused, sentence)
 }
@@ -91,9 +94,17 @@ fn server_refused(target: &Target, place: &str, error: ServerError) -> Fault {
              it is blocked",
             error.message
         ),
-        _ => return Fault { kind: FaultKind::Refused, ..prefixed(place, fault::of_server(error)) },
+        _ => return let_in_later(prefixed(place, fault::of_server(error))),
     };
     Fault::with_code(FaultKind::Refused, code.into(), message)
+}
+
+/// A server that is shutting down is one that will be there again; anything else it says it will say again.
+fn let_in_later(fault: Fault) -> Fault {
+    match fault.kind {
+        FaultKind::ConnectionLost => fault,
+        _ => Fault { kind: FaultKind::Refused, ..fault },
+    }
 }
 
 fn prefixed(place: &str, fault: Fault) -> Fault {
@@ -104,7 +115,7 @@ fn prefixed(place: &str, fault: Fault) -> Fault {
 pub(in crate::session) fn silent(target: &Target, limit: Duration) -> Fault {
     let place = place(target);
     Fault::new(
-        FaultKind::Refused,
+        FaultKind::ConnectionLost,
         format!(
             "{place} did not answer within {limit:?}; check that the server is up, that target.host and target.port \
              are its own, and that no firewall is in between"
@@ -126,15 +137,24 @@ fn unreadable(target: &Target) -> Option<String> {
     })
 }
 
-fn unreached(target: &Target, place: &str, error: &io::Error) -> String {
+fn unreached(target: &Target, place: &str, error: &io::Error) -> Fault {
+    if let Some(sentence) = unreadable(target) {
+        return Fault::new(FaultKind::Refused, sentence);
+    }
+    let lost = |sentence| Fault::new(FaultKind::ConnectionLost, sentence);
     match error.kind() {
+        // What answers there does not speak the protocol.
+        ErrorKind::InvalidData => Fault::new(FaultKind::Refused, format!("{place}: {error}")),
+        ErrorKind::UnexpectedEof => {
+            lost(format!("{place} closed the connection before it had let us in; look at the server's log"))
+        }
         ErrorKind::ConnectionRefused => {
-            format!("nothing listens at {place}; start the server, or correct target.host and target.port")
+            lost(format!("nothing listens at {place}; start the server, or correct target.host and target.port"))
         }
         ErrorKind::NotFound if target.socket.is_some() => {
-            format!("there is no socket {place}; start the server, or correct target.socket")
+            lost(format!("there is no socket {place}; start the server, or correct target.socket"))
         }
-        _ => format!("cannot reach {place}: {error}; check target.host, target.port and the network"),
+        _ => lost(format!("cannot reach {place}: {error}; check target.host, target.port and the network")),
     }
 }
 

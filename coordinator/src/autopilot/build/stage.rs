@@ -72,6 +72,7 @@ pub(super) async fn run(
     stage: &Stage,
 ) -> Result<Done, Halt> {
     let job = pilot.core.clock.now();
+    pilot.core.registry.take_up(job);
     let busy: Vec<(Member, Share)> =
         members.iter().cloned().zip(shares).filter(|(_, share)| *share != Share::default()).collect();
     for (member, share) in &busy {
@@ -87,6 +88,7 @@ pub(super) async fn run(
     }
     let members: Vec<Member> = busy.into_iter().map(|(member, _)| member).collect();
     let result = watch(pilot, &members, job, stage).await;
+    pilot.core.registry.put_down(job);
     if result.is_err() {
         for member in &members {
             pilot.command(&member.name, command::Body::Cancel(v1::Cancel { run: job }));

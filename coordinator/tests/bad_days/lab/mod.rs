@@ -3,8 +3,10 @@
 pub mod files;
 pub mod fleet;
 pub mod job;
+pub mod link;
 pub mod locks;
 pub mod procs;
+pub mod puppet;
 pub mod study;
 
 use std::cell::Cell;
