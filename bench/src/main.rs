@@ -101,7 +101,7 @@ impl Args {
     }
 
     fn tprocc(&self) -> tprocc::Scale {
-        let (warehouses, rounds) = if self.quick { (2, 1) } else { (16, 5) };
+        let (warehouses, rounds) = if self.quick { (2, 1) } else { (16, 3) };
         let (statements, procedures, keyed_simulated) =
             if self.quick { (100, 100, 1_000) } else { (4_000, 2_000, 10_240) };
         tprocc::Scale {

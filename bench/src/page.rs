@@ -145,13 +145,13 @@ pub fn tprocc(findings: &Findings) -> String {
             "| {}, {} virtual {users} | {} us a new order | {} |",
             level.calls.name(),
             level.vus,
-            spread(level.driver_us, 0),
-            spread(level.nopm, 0),
+            whole(level.driver_us),
+            whole(level.nopm),
         )
         .expect("a string takes every line");
     }
     for (calls, rate) in &findings.simulated {
-        let each = format!("{} transactions a second of one core", spread(*rate, 0));
+        let each = format!("{} transactions a second of one core", whole(*rate));
         writeln!(out, "| {}, simulated | {each} | |", calls.name()).expect("a string takes every line");
     }
     for keyed in &findings.keyed {
@@ -179,6 +179,11 @@ pub fn tprocc(findings: &Findings) -> String {
     format!("{out}\nMedian (quartiles) of {} rounds, windows of {} s.\n", scale.rounds, scale.pace.window.as_secs())
 }
 
+fn whole(of: Quartiles) -> String {
+    let [median, low, high] = [of.median, of.low, of.high].map(|figure| thousands(figure.round() as u64));
+    format!("{median} ({low} to {high})")
+}
+
 fn spread(of: Quartiles, digits: usize) -> String {
     format!("{:.digits$} ({:.digits$} to {:.digits$})", of.median, of.low, of.high)
 }
@@ -192,11 +197,9 @@ fn at_most(found: f64, limit: f64, unit: &str) -> String {
     if found <= limit { wanted } else { format!("{wanted}: missed by {:.0} %", (found / limit - 1.0) * 100.0) }
 }
 
-fn thousands(number: u32) -> String {
-    match (number / 1_000, number % 1_000) {
-        (0, rest) => rest.to_string(),
-        (thousands, rest) => format!("{thousands},{rest:03}"),
-    }
+fn thousands(number: impl Into<u64>) -> String {
+    let number = number.into();
+    if number < 1_000 { number.to_string() } else { format!("{},{:03}", thousands(number / 1_000), number % 1_000) }
 }
 
 #[cfg(test)]
@@ -230,8 +233,8 @@ mod tests {
 
     #[test]
     fn numbers_are_read_in_thousands() {
-        for (number, text) in [(2, "2"), (999, "999"), (1_000, "1,000"), (50_007, "50,007")] {
-            assert_eq!(thousands(number), text);
+        for (number, text) in [(2, "2"), (999, "999"), (1_000, "1,000"), (50_007, "50,007"), (2_483_273, "2,483,273")] {
+            assert_eq!(thousands(number as u64), text);
         }
     }
 
@@ -265,7 +268,7 @@ mod tests {
             rows,
             [
                 "| statements, 8 virtual users | 900 (890 to 910) us a new order | 40 (30 to 50) |",
-                "| procedures, simulated | 500000 (499990 to 500010) transactions a second of one core | |",
+                "| procedures, simulated | 500,000 (499,990 to 500,010) transactions a second of one core | |",
                 "| statements, simulated, a session of 10,240 keying and thinking | 22.0 KB (at most 20 KB: missed by 10 %) | |",
                 "| a warehouse, built | 2.50 s of all processes (at most 2 s: missed by 25 %), 1.25 s wall | |",
             ]
