@@ -95,7 +95,7 @@ async fn read<P: WireProtocol>(mut result: QueryResult<'_, 'static, P>, rows: &m
 /// A failed call on an open connection.
 fn fault(error: Error) -> Fault {
     match error {
-        Error::Server(error) => of_server(ServerError { code: error.code, message: error.message }),
+        Error::Server(error) => of_server(ServerError { code: error.code, state: error.state, message: error.message }),
         // The client closes the connection after any error that is not the server's.
         other => Fault::new(FaultKind::ConnectionLost, other.to_string()),
     }
