@@ -38,7 +38,7 @@ use super::text;
 
 pub(super) use self::answer::ServerError;
 pub(super) use self::bulk::bulk;
-pub(super) use self::fault::of_server;
+pub(super) use self::fault::{of_commit, of_server};
 pub(super) use self::refusal::{LoginError, refused, silent};
 pub(super) use self::row::{Kind, characters};
 
@@ -162,7 +162,7 @@ impl Session for MysqlSession {
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {
-        self.batch("COMMIT").await
+        self.batch("COMMIT").await.map_err(of_commit)
     }
 
     async fn rollback(&mut self) -> Result<(), Fault> {

@@ -25,7 +25,7 @@ use vufleet_scenarios::study::Target;
 
 use self::connect::Opened;
 use self::row::AsyncRow;
-use super::mysql::{MysqlSession, ServerError, bulk, of_server};
+use super::mysql::{MysqlSession, ServerError, bulk, of_commit, of_server};
 use super::text;
 
 /// How long a goodbye may take.
@@ -149,7 +149,7 @@ impl Session for MysqlAsyncSession {
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {
-        self.command("COMMIT").await
+        self.command("COMMIT").await.map_err(of_commit)
     }
 
     async fn rollback(&mut self) -> Result<(), Fault> {

@@ -51,6 +51,15 @@ pub(in crate::session) fn of_server(ServerError { code, state, message }: Server
     Fault::with_code(kind(code, &state), code.into(), message)
 }
 
+/// A commit that was refused for another reason than that the transaction is rolled back, as proxies do when they lose the server
+/// behind them: nobody knows whether it took effect, as with a lost connection.
+pub(in crate::session) fn of_commit(fault: Fault) -> Fault {
+    match fault.kind {
+        FaultKind::Statement | FaultKind::Refused => Fault { kind: FaultKind::ConnectionLost, ..fault },
+        _ => fault,
+    }
+}
+
 /// A connection that broke, or on which nobody knows any more what comes next.
 pub(super) fn lost(error: &io::Error) -> Fault {
     Fault::new(FaultKind::ConnectionLost, error.to_string())
@@ -111,6 +120,20 @@ mod tests {
             (1146, "42S02", FaultKind::Statement),
         ] {
             assert_eq!(kind(code, state), expected, "{code} {state}");
+        }
+    }
+
+    #[test]
+    fn a_commit_is_answered_by_a_rollback_alone() {
+        for (kind, expected) in [
+            (FaultKind::Deadlock, FaultKind::Deadlock),
+            (FaultKind::Serialization, FaultKind::Serialization),
+            (FaultKind::Duplicate, FaultKind::Duplicate),
+            (FaultKind::Deadline, FaultKind::Deadline),
+            (FaultKind::Statement, FaultKind::ConnectionLost),
+            (FaultKind::Refused, FaultKind::ConnectionLost),
+        ] {
+            assert_eq!(of_commit(Fault::new(kind, "no")).kind, expected, "{kind:?}");
         }
     }
 

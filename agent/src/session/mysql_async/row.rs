@@ -35,7 +35,7 @@ fn borrowed<'a>(value: &'a mysql_async::Value, column: &Column) -> Value<'a> {
         Wire::UInt(number) => unsigned(number),
         Wire::Float(number) => Value::Float(number.into()),
         Wire::Double(number) => Value::Float(number),
-        Wire::Date(_, 0, _, ..) | Wire::Date(_, _, 0, ..) => Value::Null,
+        Wire::Date(_, 0, ..) | Wire::Date(_, _, 0, ..) => Value::Null,
         Wire::Date(year, month, day, hour, minute, second, micros) => {
             Value::Instant(Civil { year: year.into(), month, day, hour, minute, second, micros }.to_micros())
         }
