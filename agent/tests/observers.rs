@@ -165,6 +165,13 @@ fn checks_of_a_real_server_find_what_is_wrong_with_it() {
     let remedy = fatal[0].remedy.split(" (and").next().unwrap();
     db.sql(remedy).unwrap();
     db.sql("CREATE TABLE sbtest.sbtest1 (id INT)").unwrap();
+    db.sql("INSERT INTO sbtest.sbtest1 VALUES (10000)").unwrap();
+    let text_short = text_on(&db, "");
+    let findings = check::findings(&read(&text_short), &ask(&text_short, "bench-password").unwrap(), &[]);
+    let short =
+        findings.iter().find(|finding| finding.severity == Severity::Fatal).map(|finding| finding.what.as_str());
+    assert!(short.is_some_and(|what| what.contains("found 0 instead of 10000")), "an empty table is told: {short:?}");
+    db.sql("INSERT INTO sbtest.sbtest2 VALUES (10000)").unwrap();
     let text = text_on(&db, "");
     let findings = check::findings(&read(&text), &ask(&text, "bench-password").unwrap(), &[]);
     assert!(findings.iter().all(|finding| finding.severity > Severity::Warning), "{:?}", whats(&findings));

@@ -49,6 +49,7 @@ fn answers(changes: &[(&str, &str)]) -> Answers {
     };
     let account = vec![Some("bench@%".to_owned()), Some(value("max_user_connections", "0"))];
     Answers::from([
+        ("readiness 1".to_owned(), answer(&[&["10000"]])),
         (
             "server limits".to_owned(),
             rows(&[
@@ -120,7 +121,7 @@ fn every_question_has_an_id_of_its_own_and_somebody_to_ask() {
     assert_eq!((login("server status"), login("requirement 2")), (Login::Control, Login::Control));
     assert!(super::questions(&study_on(TargetKind::Simulated, 1)).is_empty());
     let sqlite = super::questions(&study_on(TargetKind::Sqlite, 1));
-    assert_eq!((sqlite.len(), sqlite[0].sql.contains("('sbtest1', 'sbtest2')")), (1, true));
+    assert_eq!((sqlite.len(), sqlite[0].sql.contains("('sbtest1', 'sbtest2')")), (2, true));
 }
 
 /// 250 tables and 64 sessions, all prepared at once or each on first use.

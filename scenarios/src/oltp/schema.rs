@@ -70,19 +70,15 @@ impl Schema for Shape {
             return Vec::new();
         }
         let size = self.table_size;
-        let reaches = |number: u32| {
-            Expectation {
-            what: format!("{} has ids up to {size}", table(number)),
-            sql: format!(
-                "SELECT CASE WHEN MAX(id) >= {size} THEN {size} ELSE COALESCE(MAX(id), 0) END FROM {}",
-                table(number)
-            ),
+        let last = |number: u32| format!("SELECT COALESCE(MAX(id), 0) AS id FROM {}", table(number));
+        let every = (1..=self.tables).map(last).collect::<Vec<_>>().join(" UNION ALL ");
+        vec![Expectation {
+            what: format!("every table has ids up to {size}"),
+            sql: format!("SELECT CASE WHEN MIN(id) >= {size} THEN {size} ELSE MIN(id) END FROM ({every}) AS ends"),
             wanted: Wanted::Value(size.to_string()),
             remedy: "set workload.table_size to the rows that the tables have, or run `vufleet schema build STUDY --replace`"
                 .to_owned(),
-        }
-        };
-        (1..=self.tables).map(reaches).collect()
+        }]
     }
 
     fn inspection(&self, dialect: Dialect, _origin: Option<&[String]>) -> Inspection {

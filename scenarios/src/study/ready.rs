@@ -52,7 +52,7 @@ mod tests {
     fn the_demo_needs_no_server_and_the_rehearsal_no_database() {
         let demo = read(ready("demo").unwrap(), &Edits::default()).unwrap();
         assert_eq!(demo.target.kind, TargetKind::Sqlite);
-        assert_eq!(demo.profiles.iter().map(|profile| profile.vus).collect::<Vec<_>>(), [2, 8]);
+        assert_eq!(demo.profiles.iter().map(|profile| profile.vus).collect::<Vec<_>>(), [1, 4]);
         let rehearsal = read(ready("rehearsal").unwrap(), &Edits::default()).unwrap();
         assert_eq!(rehearsal.target.kind, TargetKind::Simulated);
         assert!(rehearsal.profiles.iter().any(|profile| matches!(profile.pacing, Pacing::Rate(_))));
