@@ -98,6 +98,11 @@ impl Load {
     pub fn on(target: Target, work: Work, sessions: u32, length: Duration) -> Load {
         Load { target, work, sessions, sessions_per_vu: 1, pause: Pause::None, length }
     }
+
+    /// Whether sessions wait for longer than the load lasts.
+    pub fn is_idle(&self) -> bool {
+        matches!(self.pause, Pause::Wait(wait) if wait > self.length)
+    }
 }
 
 impl Work {

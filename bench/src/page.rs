@@ -12,9 +12,6 @@ use crate::statistics::Quartiles;
 use crate::throughput::{Cell, Comparison, Figures, Pace, Pair};
 use crate::tprocc::Findings;
 
-const BEGIN: &str = "<!-- written by `make bench` -->";
-const END: &str = "<!-- end of what `make bench` wrote -->";
-
 /// Client memory of a MySQL session that is to be reached.
 const SESSION_KB: f64 = 16.0;
 /// And of a simulated user.
@@ -29,21 +26,31 @@ const TERMINAL_STATEMENTS_KB: f64 = 60.0;
 /// Client CPU of a warehouse that is to be reached.
 const WAREHOUSE_S: f64 = 2.0;
 
-/// Puts the tables where those of the last time are.
-pub fn update(path: &Path, tables: &str) -> Result<()> {
+/// Puts a part's table where that of the last time is.
+pub fn update(path: &Path, part: &str, table: &str) -> Result<()> {
     let shown = path.display();
     let page = std::fs::read_to_string(path)
         .with_context(|| format!("cannot read {shown}; run this from the repository's root or name it with --page"))?;
-    let Some(page) = replace(&page, tables) else {
-        bail!("{shown} has no place for the tables; put these two lines into it:\n{BEGIN}\n{END}");
+    let Some(page) = replace(&page, part, table) else {
+        let (begin, end) = (begin(part), end(part));
+        bail!("{shown} has no place for {part}; put these two lines into it:\n{begin}\n{end}");
     };
     std::fs::write(path, page).with_context(|| format!("cannot write {shown}"))
 }
 
-fn replace(page: &str, tables: &str) -> Option<String> {
-    let (head, rest) = page.split_once(BEGIN)?;
-    let (_, tail) = rest.split_once(END)?;
-    Some(format!("{head}{BEGIN}\n\n{}\n\n{END}{tail}", tables.trim()))
+fn begin(part: &str) -> String {
+    format!("<!-- {part}, written by `make bench` -->")
+}
+
+fn end(part: &str) -> String {
+    format!("<!-- end of {part} -->")
+}
+
+fn replace(page: &str, part: &str, table: &str) -> Option<String> {
+    let (begin, end) = (begin(part), end(part));
+    let (head, rest) = page.split_once(&begin)?;
+    let (_, tail) = rest.split_once(&end)?;
+    Some(format!("{head}{begin}\n\n{}\n\n{end}{tail}", table.trim()))
 }
 
 /// One line about where and when.
@@ -145,13 +152,13 @@ pub fn tprocc(findings: &Findings) -> String {
             "| {}, {} virtual {users} | {} us a new order | {} |",
             level.calls.name(),
             level.vus,
-            spread(level.driver_us, 0),
-            spread(level.nopm, 0),
+            whole(level.driver_us),
+            whole(level.nopm),
         )
         .expect("a string takes every line");
     }
     for (calls, rate) in &findings.simulated {
-        let each = format!("{} transactions a second of one core", spread(*rate, 0));
+        let each = format!("{} transactions a second of one core", whole(*rate));
         writeln!(out, "| {}, simulated | {each} | |", calls.name()).expect("a string takes every line");
     }
     for keyed in &findings.keyed {
@@ -179,6 +186,11 @@ pub fn tprocc(findings: &Findings) -> String {
     format!("{out}\nMedian (quartiles) of {} rounds, windows of {} s.\n", scale.rounds, scale.pace.window.as_secs())
 }
 
+fn whole(of: Quartiles) -> String {
+    let [median, low, high] = [of.median, of.low, of.high].map(|figure| thousands(figure.round() as u64));
+    format!("{median} ({low} to {high})")
+}
+
 fn spread(of: Quartiles, digits: usize) -> String {
     format!("{:.digits$} ({:.digits$} to {:.digits$})", of.median, of.low, of.high)
 }
@@ -192,11 +204,9 @@ fn at_most(found: f64, limit: f64, unit: &str) -> String {
     if found <= limit { wanted } else { format!("{wanted}: missed by {:.0} %", (found / limit - 1.0) * 100.0) }
 }
 
-fn thousands(number: u32) -> String {
-    match (number / 1_000, number % 1_000) {
-        (0, rest) => rest.to_string(),
-        (thousands, rest) => format!("{thousands},{rest:03}"),
-    }
+fn thousands(number: impl Into<u64>) -> String {
+    let number = number.into();
+    if number < 1_000 { number.to_string() } else { format!("{},{:03}", thousands(number / 1_000), number % 1_000) }
 }
 
 #[cfg(test)]
@@ -207,17 +217,22 @@ mod tests {
     use crate::tprocc::{self, Build, Keyed, Level};
 
     #[test]
-    fn a_rerun_replaces_the_tables_and_nothing_else() {
-        let page = format!("# Title\n{BEGIN}\nold\n{END}\nmethod\n");
-        let once = replace(&page, "| new |\n").unwrap();
-        assert_eq!(once, format!("# Title\n{BEGIN}\n\n| new |\n\n{END}\nmethod\n"));
-        assert_eq!(replace(&once, "| new |\n").unwrap(), once);
+    fn a_rerun_replaces_its_table_and_nothing_else() {
+        let places: String = ["one", "two"].map(|part| format!("{}\nold\n{}\n", begin(part), end(part))).concat();
+        let page = format!("# Title\n{places}method\n");
+        let once = replace(&page, "two", "| new |\n").unwrap();
+        assert_eq!(
+            once,
+            page.replace(&format!("{}\nold\n", begin("two")), &format!("{}\n\n| new |\n\n", begin("two")))
+        );
+        assert_eq!(replace(&once, "two", "| new |\n").unwrap(), once);
     }
 
     #[test]
     fn a_page_without_a_place_is_refused() {
-        for page in ["", "# Title", BEGIN, END, &format!("{END}\n{BEGIN}")] {
-            assert_eq!(replace(page, "x"), None, "{page:?}");
+        let (begin, end) = (begin("one"), end("one"));
+        for page in ["", "# Title", &begin, &end, &format!("{end}\n{begin}")] {
+            assert_eq!(replace(page, "one", "x"), None, "{page:?}");
         }
     }
 
@@ -230,8 +245,8 @@ mod tests {
 
     #[test]
     fn numbers_are_read_in_thousands() {
-        for (number, text) in [(2, "2"), (999, "999"), (1_000, "1,000"), (50_007, "50,007")] {
-            assert_eq!(thousands(number), text);
+        for (number, text) in [(2, "2"), (999, "999"), (1_000, "1,000"), (50_007, "50,007"), (2_483_273, "2,483,273")] {
+            assert_eq!(thousands(number as u64), text);
         }
     }
 
@@ -265,7 +280,7 @@ mod tests {
             rows,
             [
                 "| statements, 8 virtual users | 900 (890 to 910) us a new order | 40 (30 to 50) |",
-                "| procedures, simulated | 500000 (499990 to 500010) transactions a second of one core | |",
+                "| procedures, simulated | 500,000 (499,990 to 500,010) transactions a second of one core | |",
                 "| statements, simulated, a session of 10,240 keying and thinking | 22.0 KB (at most 20 KB: missed by 10 %) | |",
                 "| a warehouse, built | 2.50 s of all processes (at most 2 s: missed by 25 %), 1.25 s wall | |",
             ]

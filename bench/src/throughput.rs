@@ -14,7 +14,7 @@ use crate::statistics::Quartiles;
 /// How often the server is asked whether the load has begun.
 const POLL: Duration = Duration::from_millis(100);
 /// Statements between two polls that nothing but the load sends.
-const LOAD: u64 = 100;
+const LOAD: u64 = 25;
 /// A program that has sent nothing by then will not.
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -186,9 +186,10 @@ async fn of_one_core(ours: &Program, load: &Load, pace: Pace) -> Result<f64> {
     let (begin, before) = (Instant::now(), processes::cpu(driver)?);
     sleep(pace.window).await;
     let (wall, cpu) = (begin.elapsed(), processes::cpu(driver)? - before);
-    let told = running.finish()?.context("vufleet tells nothing of its run")?;
+    let tps =
+        running.finish()?.and_then(|told| told.tps).context("vufleet does not tell how many transactions it made")?;
     ensure!(!cpu.is_zero(), "the driving agent used no CPU time");
-    Ok(told.tps * wall.as_secs_f64() / cpu.as_secs_f64())
+    Ok(tps * wall.as_secs_f64() / cpu.as_secs_f64())
 }
 
 async fn await_driver(ours: &Program, running: &mut Running) -> Result<i32> {

@@ -5,7 +5,8 @@
 //! are encoded where they are sent from; rows are lent to their reader where they lie, and a value that nobody asks for
 //! is never decoded.
 //!
-//! Affected rows are changed rows, as sysbench counts them, not found rows. Handshake, proofs of passwords and constants are mysql_common's.
+//! Affected rows are changed rows, as sysbench counts them, not found rows. Handshake, proofs of passwords and constants are
+//! mysql_common's.
 
 mod answer;
 mod bulk;
@@ -37,7 +38,7 @@ use super::text;
 
 pub(super) use self::answer::ServerError;
 pub(super) use self::bulk::bulk;
-pub(super) use self::fault::of_server;
+pub(super) use self::fault::{of_commit, of_server};
 pub(super) use self::refusal::{LoginError, refused, silent};
 pub(super) use self::row::{Kind, characters};
 
@@ -94,11 +95,7 @@ impl MysqlSession {
     async fn execute_text(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
         let mut written = String::new();
         text::write(Dialect::Mysql, &self.statements[usize::from(stmt.0)].sql, params, &mut written)?;
-        self.send_query(&written, rows).await
-    }
-
-    async fn send_query(&mut self, sql: &str, rows: &mut impl Rows) -> Result<u64, Fault> {
-        self.command(QUERY, sql, rows).await
+        self.command(QUERY, &written, rows).await
     }
 
     async fn command(&mut self, command: u8, sql: &str, rows: &mut impl Rows) -> Result<u64, Fault> {
@@ -156,7 +153,7 @@ impl Session for MysqlSession {
     }
 
     async fn query(&mut self, sql: &str, rows: &mut impl Rows) -> Result<(), Fault> {
-        self.send_query(sql, rows).await.map(drop)
+        self.command(QUERY, sql, rows).await.map(drop)
     }
 
     /// Plain BEGIN whatever the access, so that the statements on the wire are those of other load generators.
@@ -165,7 +162,7 @@ impl Session for MysqlSession {
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {
-        self.batch("COMMIT").await
+        self.batch("COMMIT").await.map_err(of_commit)
     }
 
     async fn rollback(&mut self) -> Result<(), Fault> {
@@ -180,7 +177,6 @@ impl Session for MysqlSession {
         bulk(self, table, columns, rows).await
     }
 
-    /// A KILL QUERY that arrives between two statements ends the next one: whoever sends it late must expect that.
     /// A KILL QUERY that arrives between two statements ends the next one: whoever sends it late must expect that.
     fn interrupt(&self) -> Interrupt {
         Interrupt::Statement(format!("KILL QUERY {}", self.id).into())

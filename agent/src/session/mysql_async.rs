@@ -25,7 +25,7 @@ use vufleet_scenarios::study::Target;
 
 use self::connect::Opened;
 use self::row::AsyncRow;
-use super::mysql::{MysqlSession, ServerError, bulk, of_server};
+use super::mysql::{MysqlSession, ServerError, bulk, of_commit, of_server};
 use super::text;
 
 /// How long a goodbye may take.
@@ -95,7 +95,7 @@ async fn read<P: WireProtocol>(mut result: QueryResult<'_, 'static, P>, rows: &m
 /// A failed call on an open connection.
 fn fault(error: Error) -> Fault {
     match error {
-        Error::Server(error) => of_server(ServerError { code: error.code, message: error.message }),
+        Error::Server(error) => of_server(ServerError { code: error.code, state: error.state, message: error.message }),
         // The client closes the connection after any error that is not the server's.
         other => Fault::new(FaultKind::ConnectionLost, other.to_string()),
     }
@@ -149,7 +149,7 @@ impl Session for MysqlAsyncSession {
     }
 
     async fn commit(&mut self) -> Result<(), Fault> {
-        self.command("COMMIT").await
+        self.command("COMMIT").await.map_err(of_commit)
     }
 
     async fn rollback(&mut self) -> Result<(), Fault> {

@@ -151,7 +151,7 @@ pub fn a_server_killed_and_restarted_takes_sessions_back<S: Session>() {
         assert_eq!(session.commit().await.unwrap_err().kind, FaultKind::ConnectionLost);
         session.discard();
         let fault = open::<S>(&target, Protocol::Prepared, &[]).await.err().unwrap();
-        assert_eq!(fault.kind, FaultKind::Refused, "{fault}");
+        assert_eq!(fault.kind, FaultKind::ConnectionLost, "{fault}");
         server.restart().unwrap();
         let mut session: S = open(&target, Protocol::Prepared, &["SELECT 1"]).await.unwrap();
         session.execute(Stmt(0), &[], &mut ()).await.unwrap();

@@ -116,7 +116,9 @@ fn unready(study: &Study, answers: &Answers) -> impl Iterator<Item = Finding> {
 
 fn missing(study: &Study, answers: &Answers) -> Option<Finding> {
     let key = if study.target.kind == TargetKind::Sqlite { "path" } else { "database" };
-    let build = format!("build them with vufleet schema build STUDY, or correct [target] {key}");
+    let build = format!(
+        "build them with vufleet schema build STUDY (with --replace where some of them are there), or correct [target] {key}"
+    );
     let there = match answers.get(TABLES)? {
         Answer::Rows(rows) => rows,
         Answer::Failed(error) => {

@@ -1,7 +1,7 @@
 //! The tables: how they are made, cut into chunks for a parallel load, indexed, checked and dropped.
 
 use super::rows::{COLUMNS, Rows};
-use super::{Shape, statements};
+use super::{Script, Shape, statements};
 use crate::session::Dialect;
 use crate::workload::{Chunk, Expectation, Index, Inspection, Load, Loads, Schema, Wanted};
 
@@ -62,6 +62,27 @@ impl Schema for Shape {
         let builders = self.for_each_table(dialect, "create_index").into_iter();
         let probes = self.for_each_table(dialect, "count_index");
         builders.zip(probes).map(|(sql, exists)| Index { sql, exists }).collect()
+    }
+
+    /// Ids are drawn up to the size that the study says: tables that end before it would answer a part of them with nothing.
+    fn ready(&self, _dialect: Dialect) -> Vec<Expectation> {
+        if matches!(self.script, Script::Insert | Script::Delete) {
+            return Vec::new();
+        }
+        let size = self.table_size;
+        let reaches = |number: u32| {
+            Expectation {
+            what: format!("{} has ids up to {size}", table(number)),
+            sql: format!(
+                "SELECT CASE WHEN MAX(id) >= {size} THEN {size} ELSE COALESCE(MAX(id), 0) END FROM {}",
+                table(number)
+            ),
+            wanted: Wanted::Value(size.to_string()),
+            remedy: "set workload.table_size to the rows that the tables have, or run `vufleet schema build STUDY --replace`"
+                .to_owned(),
+        }
+        };
+        (1..=self.tables).map(reaches).collect()
     }
 
     fn inspection(&self, dialect: Dialect, _origin: Option<&[String]>) -> Inspection {

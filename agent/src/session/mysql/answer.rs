@@ -8,14 +8,13 @@ use std::ops::ControlFlow;
 
 use vufleet_scenarios::session::{Fault, Rows};
 
-use super::channel::{Reader, malformed};
+use super::channel::{ERROR, Reader, malformed};
 use super::codec::Cursor;
 use super::fault::of_server;
 use super::row::{Encoding, Kind, WireRow};
 
 /// First byte of an answer, or of a packet among rows.
 const OK: u8 = 0x00;
-const ERROR: u8 = 0xff;
 const END: u8 = 0xfe;
 const LOCAL_FILE: u8 = 0xfb;
 /// From this length on, a packet that begins like an end is a row.
@@ -36,6 +35,8 @@ pub(super) struct Dialogue {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::session) struct ServerError {
     pub(in crate::session) code: u16,
+    /// The SQL standard's class and subclass; empty before login.
+    pub(in crate::session) state: String,
     pub(in crate::session) message: String,
 }
 
@@ -43,10 +44,9 @@ impl ServerError {
     /// Reads what follows the first byte. Before login there is no SQL state.
     pub(super) fn read(mut cursor: Cursor<'_>) -> io::Result<ServerError> {
         let code = cursor.u16()?;
-        if cursor.0.first() == Some(&b'#') {
-            cursor.bytes(6)?;
-        }
-        Ok(ServerError { code, message: String::from_utf8_lossy(cursor.0).into_owned() })
+        let state = if cursor.0.first() == Some(&b'#') { &cursor.bytes(6)?[1..] } else { &[][..] };
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Ok(ServerError { code, state: text(state), message: text(cursor.0) })
     }
 }
 
@@ -167,6 +167,9 @@ impl<R: Rows> Reader for Results<'_, R> {
         match self.state {
             State::Begin => return self.begin(payload),
             State::Rows => return self.row(payload),
+            State::Columns(_) | State::EndOfColumns if payload.first() == Some(&ERROR) => {
+                return self.fail(first(payload)?.1);
+            }
             State::Columns(left) => {
                 self.columns.push(Kind::read(payload)?);
                 if left > 1 {
@@ -176,7 +179,8 @@ impl<R: Rows> Reader for Results<'_, R> {
                 }
             }
             State::EndOfColumns => {
-                first(payload)?;
+                let (END, rest) = first(payload)? else { return Err(malformed("columns without an end")) };
+                old_end(rest)?;
                 self.state = State::Rows;
             }
         }
@@ -237,6 +241,11 @@ impl Preparation {
     }
 
     fn definition(&mut self, payload: &[u8]) -> io::Result<()> {
+        if payload.first() == Some(&ERROR) {
+            self.error = Some(ServerError::read(first(payload)?.1)?);
+            self.left = 0;
+            return Ok(());
+        }
         self.left -= 1;
         if self.left_of_params > 0 {
             self.left_of_params -= 1;

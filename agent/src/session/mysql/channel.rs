@@ -21,6 +21,8 @@ use super::tls;
 const HEADER: usize = 4;
 /// Longest payload of one packet; one of exactly this length goes on in the next.
 const LONGEST: usize = 0xff_ffff;
+/// First byte of an error.
+pub(super) const ERROR: u8 = 0xff;
 /// What one read takes at most.
 const READ_BYTES: usize = 64 * 1024;
 /// A shared buffer that has grown beyond this is given back.
@@ -63,6 +65,9 @@ impl Channel {
 
     /// Goes on encrypted. Nothing may be under way.
     pub(super) async fn encrypted(self, target: &Target) -> Result<Channel, LoginError> {
+        if !self.partial.is_empty() {
+            return Err(malformed("plaintext behind the greeting of a connection that is to be encrypted").into());
+        }
         let Stream::Tcp(stream) = self.stream else { return Ok(self) };
         let stream = Stream::Tls(Box::new(tls::encrypt(stream, target).await?));
         Ok(Channel { stream, ..self })
@@ -213,31 +218,29 @@ impl Channel {
     fn next_packet<'a>(&mut self, bytes: &'a [u8]) -> io::Result<Option<(Payload<'a>, usize)>> {
         let Some((first, mut rest)) = part(bytes) else { return Ok(None) };
         if first.payload.len() < LONGEST {
-            self.expect(first.sequence)?;
+            self.expect(&first)?;
             return Ok(Some((Payload::Whole(first.payload), bytes.len() - rest.len())));
         }
-        let mut joined = first.payload.to_vec();
-        let mut sequences = vec![first.sequence];
-        loop {
+        let mut parts = vec![first];
+        while parts.last().is_some_and(|last| last.payload.len() == LONGEST) {
             let Some((next, behind)) = part(rest) else { return Ok(None) };
-            joined.extend_from_slice(next.payload);
-            sequences.push(next.sequence);
+            parts.push(next);
             rest = behind;
-            if next.payload.len() < LONGEST {
-                break;
-            }
         }
-        for sequence in sequences {
-            self.expect(sequence)?;
+        for part in &parts {
+            self.expect(part)?;
         }
+        let joined = parts.iter().flat_map(|part| part.payload).copied().collect();
         Ok(Some((Payload::Joined(joined), bytes.len() - rest.len())))
     }
 
-    fn expect(&mut self, sequence: u8) -> io::Result<()> {
-        if sequence != self.sequence {
+    fn expect(&mut self, part: &Part<'_>) -> io::Result<()> {
+        // A server that closes an idle connection says why before anybody has asked.
+        let farewell = part.sequence == 0 && self.sequence == 1 && part.payload.first() == Some(&ERROR);
+        if part.sequence != self.sequence && !farewell {
             return Err(malformed("a packet is out of sequence"));
         }
-        self.sequence = sequence.wrapping_add(1);
+        self.sequence = part.sequence.wrapping_add(1);
         Ok(())
     }
 }

@@ -6,8 +6,9 @@ use vufleet_scenarios::session::{Fault, FaultKind};
 
 use super::answer::ServerError;
 
-/// The kind of a server's error number.
-fn kind(code: u16) -> FaultKind {
+/// The kind of an error: by the server's number, or, where that says nothing, by the standard's class (40: rolled back, 08:
+/// the connection; group replication and clusters have numbers of their own).
+fn kind(code: u16, state: &str) -> FaultKind {
     match code {
         1213 | 1020 => FaultKind::Deadlock,
         // 3572 is MySQL's NOWAIT.
@@ -15,8 +16,11 @@ fn kind(code: u16) -> FaultKind {
         1062 | 1022 | 1586 => FaultKind::Duplicate,
         1040 | 1044 | 1045 | 1049 | 1129 | 1130 | 1203 | 1226 | 1698 => FaultKind::Refused,
         // Shutdown, killed, gone, network errors of the server's own, idle for too long.
-        1053 | 1152 | 1158..=1161 | 1184 | 1927 | 2006 | 2013 | 3169 | 4031 => FaultKind::ConnectionLost,
+        // From 2000 on, what a proxy says of its own connection to the server.
+        1053 | 1152 | 1158..=1161 | 1184 | 1927 | 2000..=2099 | 3169 | 4031 => FaultKind::ConnectionLost,
         1317 | 1969 | 3024 => FaultKind::Deadline,
+        _ if state.starts_with("40") => FaultKind::Serialization,
+        _ if state.starts_with("08") => FaultKind::ConnectionLost,
         _ => FaultKind::Statement,
     }
 }
@@ -39,12 +43,21 @@ fn remedy(code: u16, message: &str) -> Option<&'static str> {
 }
 
 /// A call that the server refused.
-pub(in crate::session) fn of_server(ServerError { code, message }: ServerError) -> Fault {
+pub(in crate::session) fn of_server(ServerError { code, state, message }: ServerError) -> Fault {
     let message = match remedy(code, &message) {
         Some(remedy) => format!("{message}; {remedy}"),
         None => message,
     };
-    Fault::with_code(kind(code), code.into(), message)
+    Fault::with_code(kind(code, &state), code.into(), message)
+}
+
+/// A commit that was refused for another reason than that the transaction is rolled back, as proxies do when they lose the server
+/// behind them: nobody knows whether it took effect, as with a lost connection.
+pub(in crate::session) fn of_commit(fault: Fault) -> Fault {
+    match fault.kind {
+        FaultKind::Statement | FaultKind::Refused => Fault { kind: FaultKind::ConnectionLost, ..fault },
+        _ => fault,
+    }
 }
 
 /// A connection that broke, or on which nobody knows any more what comes next.
@@ -60,6 +73,15 @@ mod tests {
     fn codes_have_kinds() {
         for (code, expected) in [
             (1213, FaultKind::Deadlock),
+            (3572, FaultKind::LockTimeout),
+            (1022, FaultKind::Duplicate),
+            (1152, FaultKind::ConnectionLost),
+            (1158, FaultKind::ConnectionLost),
+            (1161, FaultKind::ConnectionLost),
+            (1184, FaultKind::ConnectionLost),
+            (2003, FaultKind::ConnectionLost),
+            (3169, FaultKind::ConnectionLost),
+            (4031, FaultKind::ConnectionLost),
             (1020, FaultKind::Deadlock),
             (1205, FaultKind::LockTimeout),
             (1062, FaultKind::Duplicate),
@@ -84,13 +106,41 @@ mod tests {
             (1146, FaultKind::Statement),
             (1461, FaultKind::Statement),
         ] {
-            assert_eq!(kind(code), expected, "{code}");
+            assert_eq!(kind(code, ""), expected, "{code}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_says_nothing_has_a_class() {
+        for (code, state, expected) in [
+            (3101, "40000", FaultKind::Serialization),
+            (1047, "08S01", FaultKind::ConnectionLost),
+            (1205, "HY000", FaultKind::LockTimeout),
+            (1213, "40001", FaultKind::Deadlock),
+            (1146, "42S02", FaultKind::Statement),
+        ] {
+            assert_eq!(kind(code, state), expected, "{code} {state}");
+        }
+    }
+
+    #[test]
+    fn a_commit_is_answered_by_a_rollback_alone() {
+        for (kind, expected) in [
+            (FaultKind::Deadlock, FaultKind::Deadlock),
+            (FaultKind::Serialization, FaultKind::Serialization),
+            (FaultKind::Duplicate, FaultKind::Duplicate),
+            (FaultKind::Deadline, FaultKind::Deadline),
+            (FaultKind::Statement, FaultKind::ConnectionLost),
+            (FaultKind::Refused, FaultKind::ConnectionLost),
+        ] {
+            assert_eq!(of_commit(Fault::new(kind, "no")).kind, expected, "{kind:?}");
         }
     }
 
     #[test]
     fn a_remedy_follows_the_servers_words() {
-        let fault = of_server(ServerError { code: 1461, message: "Too many statements".to_owned() });
+        let fault =
+            of_server(ServerError { code: 1461, state: "42000".to_owned(), message: "Too many statements".to_owned() });
         assert_eq!((fault.kind, fault.code), (FaultKind::Statement, Some(1461)));
         assert!(fault.message.starts_with("Too many statements; raise max_prepared_stmt_count"), "{fault}");
     }

@@ -27,6 +27,8 @@ pub(in crate::session) enum LoginError {
     Nowhere,
     /// The server wants another proof of the password than we can give.
     Method(String),
+    /// The password cannot be sent without TLS.
+    LongPassword,
     /// The network, or a server that does not speak the protocol.
     Io(io::Error),
 }
@@ -60,6 +62,9 @@ pub(in crate::session) fn refused(target: &Target, error: LoginError) -> Fault {
              mysql_native_password, caching_sha2_password or ed25519",
             target.user.as_deref().unwrap_or("(none)")
         ),
+        LoginError::LongPassword => {
+            format!("the password is too long to be sent to {place} without TLS; set tls = \"required\"")
+        }
         LoginError::Io(error) => return unreached(target, &place, &error),
     };
     Fault::new(FaultKind::Refused, sentence)

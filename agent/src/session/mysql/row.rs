@@ -2,7 +2,7 @@
 //!
 //! Both protocols give the same answer: the text protocol's digits are read by the column's type. Unsigned integers
 //! beyond 2^63 - 1 become floating-point numbers, decimals of more than 18 digits stay text, a TIME is a span in
-//! microseconds, and a zero date is NULL.
+//! microseconds, and a date with a zero in it is NULL. (A FLOAT has six digits as text and all of its own in binary.)
 //!
 //! <https://mariadb.com/kb/en/resultset-row/>
 
@@ -12,6 +12,7 @@ use std::io;
 use mysql_async::consts::ColumnType;
 use vufleet_scenarios::session::{Row, Value};
 
+use super::channel::malformed;
 use super::codec::Cursor;
 use crate::session::calendar::{Civil, clock_micros};
 
@@ -19,6 +20,8 @@ use crate::session::calendar::{Civil, clock_micros};
 const BINARY: u16 = 63;
 /// Flag of a column without negative numbers.
 const UNSIGNED: u16 = 32;
+/// Days of a TIME, at most: more than any server knows.
+const MOST_DAYS: i64 = 10_000;
 /// A NULL of the text protocol.
 const TEXT_NULL: u8 = 0xfb;
 
@@ -195,7 +198,8 @@ fn instant<'a>(bytes: &[u8]) -> io::Result<Value<'a>> {
     let (year, month, day) = (cursor.u16()?, cursor.u8()?, cursor.u8()?);
     let [hour, minute, second] = if cursor.0.is_empty() { [0; 3] } else { cursor.array()? };
     let micros = if cursor.0.is_empty() { 0 } else { cursor.u32()? };
-    if (year, month, day) == (0, 0, 0) {
+    // A date of which only parts are zero is no point in time either.
+    if month == 0 || day == 0 {
         return Ok(Value::Null);
     }
     let civil = Civil { year: year.into(), month, day, hour, minute, second, micros };
@@ -210,11 +214,16 @@ fn span<'a>(bytes: &[u8]) -> io::Result<Value<'a>> {
     let (negative, days) = (cursor.u8()? != 0, i64::from(cursor.u32()?));
     let [hours, minutes, seconds] = cursor.array()?.map(i64::from);
     let micros = if cursor.0.is_empty() { 0 } else { i64::from(cursor.u32()?) };
+    // The servers' longest span is 35 days; one that cannot be counted in microseconds is none.
+    if days > MOST_DAYS {
+        return Err(malformed("a time is too long"));
+    }
     let span = (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1_000_000 + micros;
     Ok(Value::Int(if negative { -span } else { span }))
 }
 
-/// What came as characters, by the type of its column. Text that does not fit its type is left as it is.
+/// What came as characters, by the type of its column. Text that does not fit its type is left as it is, but for a date,
+/// which is NULL then.
 pub(in crate::session) fn characters(bytes: &[u8], kind: Kind) -> Value<'_> {
     use ColumnType::*;
     if kind.is(MYSQL_TYPE_BIT) {
@@ -338,6 +347,19 @@ mod tests {
             assert_eq!(row.get(column), expected[column], "{column}");
         }
         assert_eq!((row.get(9), broken.get()), (Value::Null, false), "beyond the last column is not broken");
+    }
+
+    #[test]
+    fn a_date_with_a_zero_in_it_is_no_instant() {
+        for bytes in [&[][..], &[0; 4], &[0xe8, 7, 0, 10], &[0xe8, 7, 1, 0], &[0; 11]] {
+            assert_eq!(instant(bytes).unwrap(), Value::Null, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_span_that_cannot_be_counted_is_refused() {
+        assert_eq!(span(&[1, 34, 0, 0, 0, 23, 59, 59]).unwrap(), Value::Int(-3_023_999_000_000));
+        assert!(span(&[0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0]).is_err());
     }
 
     #[test]

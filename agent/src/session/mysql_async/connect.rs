@@ -46,7 +46,9 @@ pub(super) async fn open(target: &Target) -> Result<Opened, Fault> {
 
 fn login_error(error: Error) -> LoginError {
     match error {
-        Error::Server(error) => LoginError::Server(ServerError { code: error.code, message: error.message }),
+        Error::Server(error) => {
+            LoginError::Server(ServerError { code: error.code, state: error.state, message: error.message })
+        }
         Error::Driver(DriverError::NoClientSslFlagFromServer) => LoginError::NoTls,
         Error::Io(IoError::Tls(error)) => LoginError::Tls(error.to_string()),
         // rustls reports through the socket's errors.

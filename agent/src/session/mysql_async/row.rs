@@ -35,7 +35,7 @@ fn borrowed<'a>(value: &'a mysql_async::Value, column: &Column) -> Value<'a> {
         Wire::UInt(number) => unsigned(number),
         Wire::Float(number) => Value::Float(number.into()),
         Wire::Double(number) => Value::Float(number),
-        Wire::Date(0, 0, 0, ..) => Value::Null,
+        Wire::Date(_, 0, ..) | Wire::Date(_, _, 0, ..) => Value::Null,
         Wire::Date(year, month, day, hour, minute, second, micros) => {
             Value::Instant(Civil { year: year.into(), month, day, hour, minute, second, micros }.to_micros())
         }
@@ -99,6 +99,7 @@ mod tests {
             (Wire::UInt(u64::MAX), Value::Float(u64::MAX as f64)),
             (Wire::Float(0.1), Value::Float(f64::from(0.1_f32))),
             (Wire::Date(0, 0, 0, 0, 0, 0, 0), Value::Null),
+            (Wire::Date(2024, 0, 10, 0, 0, 0, 0), Value::Null),
             (Wire::Date(1970, 1, 1, 0, 0, 1, 500_000), Value::Instant(1_500_000)),
             (Wire::Time(true, 1, 1, 0, 0, 0), Value::Int(-90_000_000_000)),
         ] {

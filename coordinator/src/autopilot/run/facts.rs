@@ -32,7 +32,7 @@ pub(super) fn facts(
         start_at_ns: None,
         ramp_up_ns: if smoke { 0 } else { whole_intervals(schedule.ramp_up, interval).as_nanos() as u64 },
         measure: measure.into(),
-        settle_ns: schedule.settle.as_nanos() as u64,
+        settle_ns: if smoke { 0 } else { schedule.settle.as_nanos() as u64 },
         interval_ns: interval.as_nanos() as u64,
         sessions: if smoke { 1 } else { vus * profile.sessions_per_vu },
         vus,
