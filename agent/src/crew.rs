@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use tokio::sync::mpsc;
 use vufleet_proto::v1;
+use vufleet_scenarios::custom::Custom;
 use vufleet_scenarios::oltp::Oltp;
 use vufleet_scenarios::random::stream;
 use vufleet_scenarios::session::{Fault, FaultKind, Session};
@@ -56,10 +57,11 @@ pub struct CrewPlan {
 
 impl CrewPlan {
     fn seats(&self) -> Vec<Seat> {
-        let sessions = self.profile.sessions_per_vu;
-        let seat = |vu, session| Seat { seed: self.study.seed, vu, session, vus: self.total_vus, run: self.run_key };
-        let vus = self.first_vu..self.first_vu + self.vus;
-        vus.flat_map(|vu| (0..sessions).map(move |session| seat(vu, session))).collect()
+        let sessions_per_vu = self.profile.sessions_per_vu;
+        let (seed, vus, run) = (self.study.seed, self.total_vus, self.run_key);
+        let seat = |vu, session| Seat { seed, vu, session, vus, sessions_per_vu, run };
+        let own = self.first_vu..self.first_vu + self.vus;
+        own.flat_map(|vu| (0..sessions_per_vu).map(move |session| seat(vu, session))).collect()
     }
 
     /// This agent's part of an open arrival rate.
@@ -125,6 +127,7 @@ impl Crew {
         match &plan.profile.workload {
             Chosen::Oltp(shape) => Self::doing::<Oltp>(plan, shape, clock, outlet),
             Chosen::Tprocc(shape) => Self::doing::<TprocC>(plan, shape, clock, outlet),
+            Chosen::Custom(shape) => Self::doing::<Custom>(plan, shape, clock, outlet),
         }
     }
 

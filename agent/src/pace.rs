@@ -69,7 +69,7 @@ fn thought(mean: Duration, unit: f64) -> Duration {
 mod tests {
     use super::*;
 
-    const SEAT: Seat = Seat { seed: 42, vu: 3, session: 1, vus: 8, run: 7 };
+    const SEAT: Seat = Seat { seed: 42, vu: 3, session: 1, vus: 8, sessions_per_vu: 1, run: 7 };
 
     fn keyed(scale: f64) -> Keyed {
         let seconds = Duration::from_secs;

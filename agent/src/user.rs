@@ -525,7 +525,9 @@ impl<S: Session, W: Workload> Drop for User<S, W> {
 mod tests {
     use super::*;
     use crate::recorder::Tally;
+    use vufleet_scenarios::custom::Custom;
     use vufleet_scenarios::oltp::{Oltp, Script};
+    use vufleet_scenarios::session::Dialect;
     use vufleet_scenarios::tprocc::{Calls, TprocC};
 
     #[test]
@@ -555,7 +557,7 @@ mod tests {
                 doors: 1,
             };
             let floor = Floor::new(plan, Recorder::new(Tally::new(1, false), Instant::now()));
-            let seat = Seat { seed: 1, vu: 0, session: 0, vus: 1, run: 1 };
+            let seat = Seat { seed: 1, vu: 0, session: 0, vus: 1, sessions_per_vu: 1, run: 1 };
             let mut user = User::<S, W>::new(floor, Rc::default(), seat);
             let bytes = size_of_val(&async move { user.live(Instant::now(), |_| ()).await });
             println!("a user's future with {}: {bytes} bytes", std::any::type_name::<S>());
@@ -569,5 +571,9 @@ mod tests {
         of::<crate::session::MysqlSession, TprocC>(3_072, tprocc());
         of::<crate::session::SqliteSession, TprocC>(2_816, tprocc());
         of::<crate::session::SimulatedSession, TprocC>(2_560, tprocc());
+        let custom = || vufleet_scenarios::custom::Shape { dialect: Dialect::Mysql, transactions: Vec::new() };
+        of::<crate::session::MysqlSession, Custom>(2_304, custom());
+        of::<crate::session::SqliteSession, Custom>(2_048, custom());
+        of::<crate::session::SimulatedSession, Custom>(2_048, custom());
     }
 }

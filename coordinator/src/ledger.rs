@@ -22,7 +22,7 @@ use rusqlite::{Connection, OpenFlags};
 pub use error::LedgerError;
 pub use events::Recorded;
 pub use facts::{DrivingAgent, Fact, MeasureFacts, RunEnd, RunFacts, StudyFacts};
-pub use outline::{OrderEntry, Outline, Pace, ProfileOutline};
+pub use outline::{KindOutline, OrderEntry, Outline, Pace, ProfileOutline};
 pub use runs::{RunId, RunRecord};
 pub use studies::{StudyId, StudyRecord, StudyState};
 

@@ -1,9 +1,10 @@
-//! From a study file and the options of the command line to a checked study. Reads one file, touches nothing.
+//! From a study file and the options of the command line to a checked study. Reads it and the SQL files that it names,
+//! touches nothing.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use vufleet_scenarios::study::{self, Edits, Study};
+use vufleet_scenarios::study::{self, Edits, SqlFiles, Study};
 
 use crate::args::StudyArgs;
 
@@ -39,7 +40,8 @@ pub fn check(
     working_directory: &Path,
     default_seed: u64,
 ) -> anyhow::Result<Checked> {
-    let mut edits = Edits { set: args.set.clone(), scale_time: args.scale_time, default_seed };
+    let mut edits = Edits { set: args.set.clone(), scale_time: args.scale_time, default_seed, ..Edits::default() };
+    edits.files = sql_files(text, named, &edits);
     let refused = |refusal: study::Refusal| {
         let problems: String = refusal.problems.iter().map(|problem| format!("\n  {problem}")).collect();
         anyhow::anyhow!("study {} is refused:{problems}", named.display())
@@ -53,6 +55,16 @@ pub fn check(
     // A study that happens to name the very number that was drawn only gets a needless note.
     let seed_drawn = study.seed == default_seed;
     Ok(Checked { study, seed_drawn })
+}
+
+/// The SQL files that the study names, from its own directory on.
+fn sql_files(text: &str, study: &Path, edits: &Edits) -> SqlFiles {
+    let directory = study.parent().unwrap_or(Path::new(""));
+    let read = |name: &String| {
+        let path = directory.join(name);
+        std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    study::named_files(text, edits).into_iter().map(|name| (name.clone(), read(&name))).collect()
 }
 
 fn relative(study: &Study) -> Option<PathBuf> {

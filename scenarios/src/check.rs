@@ -4,6 +4,7 @@
 //! Who asks, over which agent and connection, is the coordinator's business. Whether the tables hold the right rows is
 //! `schema verify`'s, and why a target cannot be reached the driver's fault says best.
 
+mod custom;
 mod demand;
 mod fleet;
 mod schema;
@@ -124,6 +125,7 @@ pub fn questions(study: &Study) -> Vec<Question> {
         TargetKind::Mysql => server::questions(),
         TargetKind::Sqlite | TargetKind::Simulated => Vec::new(),
     };
+    questions.extend(custom::questions(study));
     questions.extend(schema::questions(study));
     questions
 }
@@ -144,6 +146,7 @@ pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<
     if study.target.kind == TargetKind::Mysql {
         findings.extend(server::findings(study, answers, agents));
     }
+    findings.extend(custom::findings(study, answers));
     findings.extend(schema::findings(study, answers));
     findings.extend(fleet::findings(study, agents));
     findings.extend(terminals::findings(study));
@@ -151,12 +154,13 @@ pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<
     findings
 }
 
-/// A check that did not take place is not one that found nothing. Tables and requirements tell of themselves.
+/// A check that did not take place is not one that found nothing. Tables, requirements and the
+/// user's own statements tell of themselves.
 fn unanswered(questions: &[Question], answers: &Answers) -> Vec<Finding> {
     let unchecked = questions.iter().filter_map(|question| {
         let reason = match answers.get(&question.id) {
             Some(Answer::Rows(_)) => return None,
-            Some(Answer::Failed(_)) if schema::is_own(question) => return None,
+            Some(Answer::Failed(_)) if schema::is_own(question) || custom::is_own(question) => return None,
             Some(Answer::Failed(error)) => error.clone(),
             None => "nobody asked".to_owned(),
         };

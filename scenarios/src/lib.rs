@@ -4,6 +4,8 @@
 //! or the fleet's contract.
 
 pub mod check;
+pub mod custom;
+mod deck;
 pub mod oltp;
 pub mod plan;
 pub mod random;

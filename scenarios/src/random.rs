@@ -71,6 +71,13 @@ pub fn below(stream: &mut Stream, bound: u32) -> u32 {
     ((u128::from(stream.next_u64()) * u128::from(bound)) >> 64) as u32
 }
 
+/// TPC-C's non-uniform whole number from `low` to `high`, both included: some come far more often than others, the same
+/// ones all the time [2.1.6]. `a`, `high` and `high - low` must be below `u32::MAX`.
+pub fn nurand(stream: &mut Stream, a: u32, c: u32, low: u32, high: u32) -> u32 {
+    let both = below(stream, a + 1) | (low + below(stream, high - low + 1));
+    ((u64::from(both) + u64::from(c)) % u64::from(high - low + 1)) as u32 + low
+}
+
 /// A number from 0 up to but not including 1, with 53 random bits.
 #[inline]
 pub fn unit(stream: &mut Stream) -> f64 {
@@ -83,7 +90,7 @@ mod tests {
 
     #[test]
     fn a_stream_depends_on_seed_user_and_session_alone() {
-        let seat = Seat { seed: 42, vu: 3, session: 1, vus: 8, run: 7 };
+        let seat = Seat { seed: 42, vu: 3, session: 1, vus: 8, sessions_per_vu: 1, run: 7 };
         let first = session_stream(&seat).next_u64();
         assert_eq!(first, session_stream(&Seat { run: 8, ..seat }).next_u64());
         assert_ne!(first, session_stream(&Seat { vu: 4, ..seat }).next_u64());
@@ -96,7 +103,7 @@ mod tests {
     }
     #[test]
     fn keys_differ_between_runs_and_generations() {
-        let seat = Seat { seed: 42, vu: 3, session: 1, vus: 8, run: 7 };
+        let seat = Seat { seed: 42, vu: 3, session: 1, vus: 8, sessions_per_vu: 1, run: 7 };
         let first = key_stream(&seat, 0).next_u64();
         assert_eq!(first, key_stream(&seat, 0).next_u64());
         assert_ne!(first, key_stream(&seat, 1).next_u64());

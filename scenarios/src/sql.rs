@@ -1,5 +1,10 @@
 //! SQL text as data: named statements in a `.sql` file per dialect, `:name` parameters rewritten once.
 
+mod lex;
+
+pub use lex::{first_word, has_placeholder, split, verbatim_length};
+
+use self::lex::{Piece, pieces};
 use crate::session::Dialect;
 
 /// A statement as a driver wants it: placeholders in the dialect's own form, parameters in slot order.
@@ -37,58 +42,33 @@ impl Protocol {
 impl Statement {
     /// Rewrites `:name` parameters of `sql` for `dialect`. Text in quotes, comments and `::` is left alone.
     pub fn parse(sql: &str, dialect: Dialect, protocol: Protocol) -> Statement {
+        Statement::parse_with(sql, dialect, protocol, |_| None)
+    }
+
+    /// The same, where some of the names stand for an `expression` of the dialect's and take no slot.
+    pub fn parse_with(
+        sql: &str,
+        dialect: Dialect,
+        protocol: Protocol,
+        expression: impl Fn(&str) -> Option<&'static str>,
+    ) -> Statement {
         let mut out = String::with_capacity(sql.len());
         let mut slots: Vec<String> = Vec::new();
-        let mut rest = sql;
-        while let Some(at) = rest.find([':', '\'', '"', '`', '-', '/']) {
-            out.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let taken = match rest.as_bytes()[0] {
-                b':' => {
-                    let name = parameter_name(rest);
-                    if name.is_empty() {
-                        let colons = rest.len() - rest.trim_start_matches(':').len();
-                        out.push_str(&rest[..colons]);
-                        colons
-                    } else {
+        for piece in pieces(sql, dialect) {
+            match piece {
+                Piece::Plain(text) | Piece::Verbatim(text) => out.push_str(text),
+                Piece::Parameter(name) => match expression(name) {
+                    Some(expression) => out.push_str(expression),
+                    None => {
                         slots.push(name.to_owned());
                         out.push_str(&placeholder(dialect, slots.len()));
-                        1 + name.len()
                     }
-                }
-                b'-' if rest.starts_with("--") => copy(&mut out, rest, rest.find('\n').unwrap_or(rest.len())),
-                b'/' if rest.starts_with("/*") => {
-                    copy(&mut out, rest, rest.find("*/").map_or(rest.len(), |end| end + 2))
-                }
-                quote @ (b'\'' | b'"' | b'`') => copy(&mut out, rest, quoted_length(rest, quote as char)),
-                _ => copy(&mut out, rest, 1),
-            };
-            rest = &rest[taken..];
+                },
+            }
         }
-        out.push_str(rest);
-        let writes = !is_read(&out);
+        let writes = !is_read(&out, dialect);
         Statement { sql: out, slots, protocol, writes }
     }
-}
-
-fn copy(out: &mut String, text: &str, length: usize) -> usize {
-    out.push_str(&text[..length]);
-    length
-}
-
-/// The identifier after a single leading colon; empty for `::` and a lone colon.
-fn parameter_name(text: &str) -> &str {
-    let name = &text[1..];
-    if name.starts_with(|c: char| c.is_ascii_digit()) {
-        return "";
-    }
-    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-    &name[..end]
-}
-
-/// Length of the quoted text that `text` starts with, both quotes included; a doubled quote does not end it.
-fn quoted_length(text: &str, quote: char) -> usize {
-    text[1..].find(quote).map_or(text.len(), |end| end + 2)
 }
 
 fn placeholder(dialect: Dialect, slot: usize) -> String {
@@ -98,9 +78,9 @@ fn placeholder(dialect: Dialect, slot: usize) -> String {
     }
 }
 
-/// Whether a statement only reads: it starts with SELECT, WITH, SHOW or VALUES and locks nothing for an update.
-fn is_read(sql: &str) -> bool {
-    let first = sql.trim_start().split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+/// Whether a statement only reads: it starts with SELECT, SHOW, VALUES or EXPLAIN.
+fn is_read(sql: &str, dialect: Dialect) -> bool {
+    let first = first_word(sql, dialect);
     ["SELECT", "SHOW", "VALUES", "EXPLAIN"].iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
@@ -184,9 +164,20 @@ mod tests {
             "SELECT x::int",
             "SELECT '12:30', 4 - 3 / 2",
             "SELECT 'open :a",
+            "SELECT 'it\\'s :a'",
+            "SELECT 1 # :a\n",
         ] {
             assert_eq!(rewritten(sql, Dialect::Mysql), (sql.to_owned(), vec![]), "{sql}");
         }
+    }
+
+    #[test]
+    fn a_name_may_stand_for_an_expression() {
+        let now = |name: &str| (name == "now").then_some("NOW(6)");
+        let sql = "INSERT INTO t VALUES (:id, :now, ':now', :id)";
+        let statement = Statement::parse_with(sql, Dialect::Mssql, Protocol::Text, now);
+        assert_eq!(statement.sql, "INSERT INTO t VALUES (@P1, NOW(6), ':now', @P2)");
+        assert_eq!(statement.slots, ["id", "id"]);
     }
 
     #[test]
@@ -194,6 +185,8 @@ mod tests {
         for (sql, writes) in [
             ("SELECT 1", false),
             ("  select c from t", false),
+            ("-- why\n/* and how */ SELECT 1", false),
+            ("", true),
             ("UPDATE t SET a = 1", true),
             ("CALL neword(?)", true),
             ("DELETE FROM t", true),

@@ -1,7 +1,8 @@
 //! A study: what the user wrote, parsed once into values that nothing later has to check again.
 //!
 //! `read` turns TOML text into a [`Study`] or into every mistake at once ([`Refusal`]). This module never reads files,
-//! environment variables or clocks: passwords stay [`PasswordSource`]s until somebody resolves them.
+//! environment variables or clocks: passwords stay [`PasswordSource`]s until somebody resolves them, and SQL files come
+//! with the [`Edits`].
 
 mod duration;
 mod edits;
@@ -12,6 +13,7 @@ mod read;
 mod ready;
 mod schedule;
 mod section;
+mod sql_files;
 mod syntax;
 mod target;
 #[cfg(test)]
@@ -29,9 +31,10 @@ use secrecy::SecretString;
 pub use edits::Edits;
 pub use read::read;
 pub use ready::{READY, Ready, ready};
+pub use sql_files::{SqlFiles, named_files};
 
 use crate::workload::{Schema, Terminal, Workload as _};
-use crate::{oltp, tprocc};
+use crate::{custom, oltp, tprocc};
 
 /// A checked study.
 #[derive(Debug, Clone)]
@@ -294,6 +297,8 @@ pub enum Workload {
     Oltp(oltp::Shape),
     /// TPROC-C.
     Tprocc(tprocc::Shape),
+    /// The user's own SQL.
+    Custom(custom::Shape),
 }
 
 impl Workload {
@@ -302,6 +307,7 @@ impl Workload {
         match self {
             Workload::Oltp(_) => "oltp",
             Workload::Tprocc(_) => "tprocc",
+            Workload::Custom(_) => "sql",
         }
     }
 
@@ -310,13 +316,14 @@ impl Workload {
         match self {
             Workload::Oltp(_) => 1,
             Workload::Tprocc(shape) => shape.mix.deck_size().into(),
+            Workload::Custom(shape) => shape.deck_size().into(),
         }
     }
 
     /// The first of each row of neighbours, among so many virtual users, that work on the same part of the tables.
     pub fn neighbourhoods(&self, vus: u32) -> Vec<u32> {
         match self {
-            Workload::Oltp(_) => (0..vus).collect(),
+            Workload::Oltp(_) | Workload::Custom(_) => (0..vus).collect(),
             Workload::Tprocc(shape) => shape.neighbourhoods(vus),
         }
     }
@@ -326,6 +333,7 @@ impl Workload {
         match self {
             Workload::Oltp(shape) => oltp::Oltp::terminal(shape),
             Workload::Tprocc(shape) => tprocc::TprocC::terminal(shape),
+            Workload::Custom(shape) => custom::Custom::terminal(shape),
         }
     }
 
@@ -334,6 +342,7 @@ impl Workload {
         match self {
             Workload::Oltp(shape) => shape,
             Workload::Tprocc(shape) => shape,
+            Workload::Custom(shape) => shape,
         }
     }
 }

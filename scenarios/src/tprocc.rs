@@ -115,12 +115,6 @@ impl Mix {
 
     /// Cards of the smallest deck with these weights; 0 for a mix of nothing.
     pub fn deck_size(&self) -> u32 {
-        let total: u32 = self.weights().iter().sum();
-        let common = self.weights().into_iter().fold(0, gcd);
-        total.checked_div(common).unwrap_or(0)
+        crate::deck::size(&self.weights())
     }
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -21,6 +21,8 @@ pub struct Seat {
     pub session: u32,
     /// Virtual users of the whole fleet. Never part of the stream; only for sharing out what they work on.
     pub vus: u32,
+    /// Sessions of each of them. Never part of the stream either.
+    pub sessions_per_vu: u32,
     /// Which run of the study, as [`random::run_key`](crate::random::run_key) has it. Never part of the stream; only for
     /// keys that must not repeat between runs.
     pub run: u64,

@@ -14,7 +14,7 @@ use vufleet_scenarios::session::{Fault, FaultKind, Row, Rows, Session, Value};
 use vufleet_scenarios::study::Target;
 
 /// What is read. A server that lacks one of them leaves it out.
-pub const COUNTERS: [&str; 37] = [
+pub const COUNTERS: [&str; 42] = [
     "Aborted_clients",
     "Aborted_connects",
     "Bytes_received",
@@ -23,10 +23,15 @@ pub const COUNTERS: [&str; 37] = [
     "Com_call_procedure",
     "Com_commit",
     "Com_delete",
+    "Com_delete_multi",
     "Com_insert",
+    "Com_insert_select",
+    "Com_replace",
+    "Com_replace_select",
     "Com_rollback",
     "Com_select",
     "Com_update",
+    "Com_update_multi",
     "Connection_errors_max_connections",
     "Connections",
     "Created_tmp_disk_tables",

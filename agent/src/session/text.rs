@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use vufleet_scenarios::session::{Dialect, Fault, FaultKind, Value};
+use vufleet_scenarios::sql::verbatim_length;
 
 use super::calendar::Civil;
 
@@ -13,7 +14,7 @@ use super::calendar::Civil;
 pub(crate) fn write(dialect: Dialect, sql: &str, params: &[Value<'_>], out: &mut String) -> Result<(), Fault> {
     let mut values = params.iter();
     let mut rest = sql;
-    while let Some(at) = rest.find(['?', '\'', '"', '`', '-', '/', '#']) {
+    while let Some(at) = rest.find(['?', '\'', '"', '`', '-', '/', '#', '[']) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         let taken = if rest.starts_with('?') {
@@ -44,35 +45,6 @@ pub(crate) fn write_row(dialect: Dialect, row: &[Value<'_>], out: &mut String) -
     }
     out.push(')');
     Ok(())
-}
-
-/// Length of the quoted text or comment that `text` starts with; 1 when it starts with neither.
-fn verbatim_length(dialect: Dialect, text: &str) -> usize {
-    let mysql = dialect == Dialect::Mysql;
-    let line = || text.find('\n').unwrap_or(text.len());
-    match text.as_bytes()[0] {
-        quote @ (b'\'' | b'"') => quoted_length(text, quote, mysql),
-        b'`' => quoted_length(text, b'`', false),
-        b'/' if text.starts_with("/*") => text.find("*/").map_or(text.len(), |end| end + 2),
-        b'#' if mysql => line(),
-        // MySQL wants white space behind the dashes; elsewhere they are enough.
-        b'-' if text.starts_with("--") && (!mysql || text[2..].starts_with(|c: char| c.is_whitespace())) => line(),
-        _ => 1,
-    }
-}
-
-fn quoted_length(text: &str, quote: u8, backslash: bool) -> usize {
-    let bytes = text.as_bytes();
-    let mut at = 1;
-    while at < bytes.len() {
-        match bytes[at] {
-            b'\\' if backslash => at += 1,
-            byte if byte == quote => return at + 1,
-            _ => {}
-        }
-        at += 1;
-    }
-    text.len()
 }
 
 fn write_value(dialect: Dialect, value: &Value<'_>, out: &mut String) -> Result<(), Fault> {

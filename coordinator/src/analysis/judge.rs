@@ -158,6 +158,7 @@ fn disagreement(witness: &Witness) -> Option<Reason> {
 
 /// Rows do not forget: over a whole run the database has every order that was committed, and no other.
 fn orders_astray(fold: &Fold<'_>) -> Option<Reason> {
+    fold.profile.order_entry?;
     let whole = fold.whole_run().remove(NEW_ORDER)?;
     let (client, database) = (whole.client?, whole.database?);
     let is_told = (client..=client + whole.unknown).contains(&database);

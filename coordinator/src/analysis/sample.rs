@@ -249,6 +249,16 @@ pub fn work_between(samples: &[Sample], start_ns: u64, end_ns: u64) -> Work {
     work
 }
 
+/// Transactions that ended as intended between two instants, each counted as often as its kind weighs.
+pub fn weighted_between(samples: &[Sample], start_ns: u64, end_ns: u64, weight: impl Fn(&str) -> f64) -> f64 {
+    let of = |sample: &Sample| {
+        let overlap = sample.end_ns.min(end_ns).saturating_sub(sample.start_ns.max(start_ns));
+        let weighted: f64 = sample.kinds.iter().map(|kind| kind.ok as f64 * weight(&kind.kind)).sum();
+        if overlap > 0 { weighted * overlap as f64 / sample.length_ns() as f64 } else { 0.0 }
+    };
+    samples.iter().map(of).sum()
+}
+
 /// How much of what was done around an instant lies on an unknown side of it: what an interval that lies across it would
 /// have had, at its mean rate, between the instant and its own nearer end. Nobody knows the rate in so short a time, but
 /// nothing and twice the mean are within reach.

@@ -2,13 +2,15 @@
 //!
 //! Server-wide counters see every client, so a difference may also be somebody else's work.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use vufleet_proto::v1;
 
 use super::Metric;
 use super::orders::standing;
-use super::sample::{Sample, Work, torn_at, work_between};
-use crate::ledger::{OrderEntry, ProfileOutline};
+use super::sample::{Sample, Work, torn_at, weighted_between, work_between};
+use crate::ledger::{KindOutline, OrderEntry, ProfileOutline};
 
 /// Share of the count by which the two may differ without doubt.
 const TOLERANCE: f64 = 0.01;
@@ -34,7 +36,13 @@ pub struct Reading {
     rollbacks: Option<u64>,
     statements: Option<u64>,
     rows_statements: Option<u64>,
+    /// Those that the user's own SQL may send beside them; 0 where they were not read.
+    other_rows_statements: u64,
 }
+
+/// Forms of statements on rows that have counters of their own.
+const OTHER_FORMS: [&str; 5] =
+    ["Com_delete_multi", "Com_insert_select", "Com_replace", "Com_replace_select", "Com_update_multi"];
 
 impl Reading {
     /// Keeps of a reading what reports need; the reason why there is none, where there is none.
@@ -53,6 +61,7 @@ impl Reading {
             rollbacks: value("Com_rollback"),
             statements: value("Questions"),
             rows_statements: dml.into_iter().map(value).sum(),
+            other_rows_statements: OTHER_FORMS.into_iter().filter_map(value).sum(),
         })
     }
 
@@ -198,7 +207,7 @@ impl Comparison<'_> {
         let work = work_between(self.samples, self.first.at_ns(), self.last.at_ns());
         let span = self.first.span_to(self.last, self.clock_uncertainty_ns);
         let per_transaction = f64::from(self.profile.statements_per_transaction.unwrap_or(1));
-        let longest = self.profile.order_entry.map_or(per_transaction, OrderEntry::longest_transaction);
+        let longest = self.longest_transaction(per_transaction);
         let sessions = f64::from(self.sessions);
         let mut torn = torn_at(self.samples, self.first.at_ns());
         torn.add(&torn_at(self.samples, self.last.at_ns()), 1.0);
@@ -217,6 +226,13 @@ impl Comparison<'_> {
         .collect()
     }
 
+    /// Statements of the longest transaction.
+    fn longest_transaction(&self, per_transaction: f64) -> f64 {
+        let own = self.profile.own_sql.values().map(|kind| kind.statements).max();
+        let own = own.map_or(per_transaction, f64::from);
+        self.profile.order_entry.map_or(own, OrderEntry::longest_transaction)
+    }
+
     fn transactions(&self, span: &Span, work: &Work, under_way: f64, per_transaction: f64) -> Option<Witness> {
         if self.profile.transactional {
             let commits = growth(self.first.commits, self.last.commits)?;
@@ -226,11 +242,27 @@ impl Comparison<'_> {
             let allowance = under_way + work.unknown + chance;
             return Witness::over(span, Metric::Tps, "Com_commit", [committed, commits], allowance);
         }
+        if !self.profile.own_sql.is_empty() {
+            return self.own_sql(span, work, under_way);
+        }
         self.profile.statements_per_transaction?; // nothing to divide by
         let rows = growth(self.first.rows_statements, self.last.rows_statements)? / per_transaction;
         let source = "Com_select + Com_insert + Com_update + Com_delete";
         // A transaction that met a fault may have got its statements counted without being counted itself.
         Witness::over(span, Metric::Tps, source, [work.ok, rows], under_way + work.faults + work.unknown)
+    }
+
+    /// Autocommitted transactions of the user's own. What kinds of different lengths have in common is their mean, by the
+    /// virtual users' own count of each kind.
+    fn own_sql(&self, span: &Span, work: &Work, under_way: f64) -> Option<Witness> {
+        let rows: BTreeMap<&str, u32> = self.profile.own_sql.iter().map(autocommitted_rows).collect::<Option<_>>()?;
+        let of = |kind: &str| rows.get(kind).copied().map_or(0.0, f64::from);
+        let sent = weighted_between(self.samples, span.from_ns, span.to_ns, of);
+        let mean = Some(sent / work.ok).filter(|mean| *mean > 0.0)?;
+        let all = |reading: &Reading| reading.rows_statements.map(|rows| rows + reading.other_rows_statements);
+        let transactions = growth(all(self.first), all(self.last))? / mean;
+        let source = "Com_select + Com_insert + Com_replace + Com_update + Com_delete, in all their forms";
+        Witness::over(span, Metric::Tps, source, [work.ok, transactions], under_way + work.faults + work.unknown)
     }
 
     /// TPM. A fault costs a ROLLBACK, and another one inside the procedure that met it; whether somebody else's
@@ -246,6 +278,10 @@ impl Comparison<'_> {
         let allowance = under_way + work.unknown + doubtful;
         Witness::over(span, Metric::Tpm, source, [work.transactions(), database], allowance)
     }
+}
+
+fn autocommitted_rows<'a>((name, kind): (&'a String, &KindOutline)) -> Option<(&'a str, u32)> {
+    Some((name.as_str(), kind.autocommitted_rows?))
 }
 
 fn growth(from: Option<u64>, to: Option<u64>) -> Option<f64> {

@@ -8,7 +8,7 @@ pub(super) mod verify;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use vufleet_scenarios::study::TargetKind;
+use vufleet_scenarios::study::{TargetKind, Workload};
 use vufleet_scenarios::workload::{Chunk, Schema};
 
 use super::Halt;
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// `vufleet schema build`.
 pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
-    nothing_simulated(pilot)?;
+    has_tables(pilot)?;
     let begun = Instant::now();
     let agent = pilot.spokesman()?;
     let complete = match standing::look(pilot, &agent).await? {
@@ -136,7 +136,7 @@ fn members(agents: &[Agent]) -> Vec<Member> {
 
 /// `vufleet schema drop`.
 pub(super) async fn drop_tables(pilot: &mut Pilot) -> Result<(), Halt> {
-    nothing_simulated(pilot)?;
+    has_tables(pilot)?;
     let agent = pilot.spokesman()?;
     let existing = standing::existing(pilot, &agent).await?;
     let study = pilot.study.clone();
@@ -151,9 +151,17 @@ pub(super) async fn drop_tables(pilot: &mut Pilot) -> Result<(), Halt> {
     Ok(())
 }
 
-fn nothing_simulated(pilot: &Pilot) -> Result<(), Halt> {
+/// Refuses a study without tables that are ours to make and drop.
+fn has_tables(pilot: &Pilot) -> Result<(), Halt> {
     if pilot.study.target.kind == TargetKind::Simulated {
         return Err(Halt::Refused("a simulated target has no tables; run the study as it is".to_owned()));
+    }
+    if let Workload::Custom(_) = pilot.study.workload {
+        return Err(Halt::Refused(
+            "the workload sql has no tables of its own; make, fill and drop what its statements need yourself, or in the \
+             setup of its profiles"
+                .to_owned(),
+        ));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use vufleet_scenarios::study::{Pacing, Profile, Study, TargetKind, Workload};
 use vufleet_scenarios::tprocc::Calls;
-use vufleet_scenarios::{oltp, tprocc};
+use vufleet_scenarios::{custom, oltp, tprocc};
 
 use super::MeasureFacts;
 
@@ -86,6 +86,30 @@ pub struct ProfileOutline {
     /// What is counted beside, where the workload is TPROC-C.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_entry: Option<OrderEntry>,
+    /// What each transaction kind sends, where the workload is the user's own SQL.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub own_sql: BTreeMap<String, KindOutline>,
+}
+
+/// A transaction kind of the user's own SQL, as witnesses count it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KindOutline {
+    /// Statements of a transaction that meets no fault, BEGIN and COMMIT included.
+    pub statements: u32,
+    /// Those that the server's counters of SELECT, INSERT, REPLACE, UPDATE and DELETE count, where each commits itself and
+    /// nothing else moves these counters.
+    pub autocommitted_rows: Option<u32>,
+}
+
+impl KindOutline {
+    fn all_of(workload: &Workload) -> BTreeMap<String, KindOutline> {
+        let Workload::Custom(shape) = workload else { return BTreeMap::new() };
+        let kind = |transaction: &custom::Transaction| KindOutline {
+            statements: transaction.statements(),
+            autocommitted_rows: transaction.row_statements(shape.dialect).filter(|_| !transaction.transactional),
+        };
+        shape.transactions.iter().map(|transaction| (transaction.name.clone(), kind(transaction))).collect()
+    }
 }
 
 /// What TPROC-C counts, beside what every workload counts.
@@ -103,7 +127,7 @@ impl OrderEntry {
 
     fn of(workload: &Workload) -> Option<OrderEntry> {
         match workload {
-            Workload::Oltp(_) => None,
+            Workload::Oltp(_) | Workload::Custom(_) => None,
             Workload::Tprocc(shape) => Some(OrderEntry { procedures: shape.calls == Calls::Procedures }),
         }
     }
@@ -126,6 +150,7 @@ impl ProfileOutline {
         let (workload, transactional, statements_per_transaction) = match &profile.workload {
             Workload::Oltp(shape) => (oltp_options(shape), shape.transactional(), shape.statements_per_transaction()),
             Workload::Tprocc(shape) => (tprocc_options(shape), true, procedures_call(shape)),
+            Workload::Custom(shape) => (custom_options(shape), all_transactional(shape), same_statements(shape)),
         };
         ProfileOutline {
             id: profile.id.clone(),
@@ -141,6 +166,7 @@ impl ProfileOutline {
             transactional,
             statements_per_transaction,
             order_entry: OrderEntry::of(&profile.workload),
+            own_sql: KindOutline::all_of(&profile.workload),
         }
     }
 }
@@ -184,4 +210,29 @@ fn tprocc_options(shape: &tprocc::Shape) -> BTreeMap<String, Value> {
         options.insert("mix".to_owned(), weights);
     }
     options
+}
+
+fn all_transactional(shape: &custom::Shape) -> bool {
+    shape.transactions.iter().all(|transaction| transaction.transactional)
+}
+
+/// Statements of a transaction, where all kinds have as many.
+fn same_statements(shape: &custom::Shape) -> Option<u32> {
+    let mut counts = shape.transactions.iter().map(custom::Transaction::statements);
+    let first = counts.next()?;
+    counts.all(|count| count == first).then_some(first)
+}
+
+fn custom_options(shape: &custom::Shape) -> BTreeMap<String, Value> {
+    let told = |transaction: &custom::Transaction| {
+        let (weight, statements) = (transaction.weight, transaction.steps.len());
+        json!({ "weight": weight, "statements": statements, "transaction": transaction.transactional })
+    };
+    let transactions: BTreeMap<&str, Value> =
+        shape.transactions.iter().map(|transaction| (transaction.name.as_str(), told(transaction))).collect();
+    BTreeMap::from([
+        ("kind".to_owned(), json!("sql")),
+        ("protocol".to_owned(), json!(shape.protocol().name())),
+        ("transactions".to_owned(), json!(transactions)),
+    ])
 }

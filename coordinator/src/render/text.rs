@@ -56,8 +56,15 @@ fn workload(report: &Report) -> String {
     [own].into_iter().chain(named).collect::<Vec<_>>().join(", ")
 }
 
+/// Of tables by name, the names.
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(tables) if tables.values().all(Value::is_object) => {
+            tables.keys().map(String::as_str).collect::<Vec<_>>().join(" ")
+        }
+        other => other.to_string(),
+    }
 }
 
 /// The columns of the main table; the rank says which go first where the terminal is narrow.

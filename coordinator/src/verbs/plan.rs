@@ -101,13 +101,19 @@ fn touched(out: &mut String, study: &Study) {
         ),
     );
     let schema = study.workload.schema();
+    let own_sql = matches!(study.workload, Workload::Custom(_));
     let changes = study.profiles.iter().any(|profile| sql::writes(&study.target, &profile.workload));
     let does = if changes { "reads and writes" } else { "reads" };
-    say(out, format_args!("  {does} {}; {} rows after a build", tables(&schema.tables()), schema.rows()));
+    if own_sql {
+        say(out, format_args!("  {does} what the study's own statements name (--sql shows them)"));
+    } else {
+        say(out, format_args!("  {does} {}; {} rows after a build", tables(&schema.tables()), schema.rows()));
+    }
     if study.profiles.iter().any(|profile| !profile.setup.is_empty()) {
         say(out, format_args!("  runs the profiles' setup statements before their runs"));
     }
-    say(out, format_args!("`schema build` makes these tables; `run` neither makes nor drops any"));
+    let makes = if own_sql { "whatever they need has to be there" } else { "`schema build` makes these tables" };
+    say(out, format_args!("{makes}; `run` neither makes nor drops any"));
 }
 
 /// Where the database is.

@@ -1,5 +1,6 @@
 //! How many prepared statements a profile takes of a MySQL server.
 
+use crate::custom::Custom;
 use crate::oltp::{Oltp, Prepare};
 use crate::session::Dialect;
 use crate::sql::Protocol;
@@ -38,6 +39,9 @@ impl Demand {
                     Calls::Statements => "protocol = \"text\" in [workload]",
                 };
                 Demand::with::<TprocC>(profile, shape, otherwise)
+            }
+            study::Workload::Custom(shape) => {
+                Demand::with::<Custom>(profile, shape, "protocol = \"text\" in [workload]")
             }
         }
     }

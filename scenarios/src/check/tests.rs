@@ -1,5 +1,6 @@
 //! Each finding in both directions: what brings it up, and the nearest thing that does not.
 
+mod custom;
 mod fleet;
 mod server;
 mod tables;

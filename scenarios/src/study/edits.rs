@@ -1,4 +1,4 @@
-//! What the command line changes in a study before it is read: `--set`, `--scale-time` and the seed.
+//! What the command line changes in a study before it is read: `--set`, `--scale-time`, SQL files and the seed.
 //!
 //! The changes are made to the document, so that the text which agents receive and ledgers keep already has them.
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 use toml_edit::{Document, DocumentMut, InlineTable, Item, Key, Table, TableLike, Value};
 
 use super::mistakes::{Objection, Origin, Places, join};
-use super::{Problem, Refusal, duration, schedule, syntax};
+use super::{Problem, Refusal, SqlFiles, duration, schedule, sql_files, syntax};
 
 /// Changes to a study's text.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,8 @@ pub struct Edits {
     pub scale_time: Option<f64>,
     /// Seed where the study names none. TOML holds its lower 63 bits.
     pub default_seed: u64,
+    /// What the SQL files hold that the study names.
+    pub files: SqlFiles,
 }
 
 /// A study's text after the edits, and where its parts come from.
@@ -41,15 +43,12 @@ const INSTEAD: [(&str, &[&str]); 5] = [
 pub(super) fn apply(text: &str, edits: &Edits) -> Result<Edited, Refusal> {
     let original: Document<String> = text.parse().map_err(|error| syntax::refusal(text, &error))?;
     let mut places = Places::of(&original);
-    let mut problems = Vec::new();
-    if edits.set.is_empty() && edits.scale_time.is_none() && original.contains_key("seed") {
-        return Ok(Edited { text: text.to_owned(), places, problems });
-    }
+    let mut problems: Vec<Problem> = Vec::new();
     let mut document = original.into_mut();
-    for typed in &edits.set {
-        if let Err((key, Objection { what, remedy })) = set(&mut document, &mut places, typed) {
-            problems.push(Problem { line: None, key, what: format!("from --set: {what}"), remedy });
-        }
+    problems.extend(set_all(&mut document, &mut places, edits));
+    problems.extend(sql_files::put(&mut document, &mut places, &edits.files));
+    if edits.set.is_empty() && edits.scale_time.is_none() && edits.files.is_empty() && document.contains_key("seed") {
+        return Ok(Edited { text: text.to_owned(), places, problems });
     }
     if let Some(factor) = edits.scale_time {
         problems.extend(scale(&mut document, &mut places, factor).err());
@@ -58,6 +57,16 @@ pub(super) fn apply(text: &str, edits: &Edits) -> Result<Edited, Refusal> {
         document["seed"] = toml_edit::value((edits.default_seed & i64::MAX as u64).cast_signed());
     }
     Ok(Edited { text: document.to_string(), places, problems })
+}
+
+/// Applies every `--set`. What cannot be applied is a problem.
+pub(super) fn set_all(document: &mut DocumentMut, places: &mut Places, edits: &Edits) -> Vec<Problem> {
+    let refused = edits.set.iter().filter_map(|typed| set(document, places, typed).err());
+    let problem = |(key, Objection { what, remedy })| {
+        let what = format!("from --set: {what}");
+        Problem { line: None, key, what, remedy }
+    };
+    refused.map(problem).collect()
 }
 
 /// Applies one `key=value`.
@@ -212,7 +221,7 @@ mod tests {
 
     fn edited(set: &[&str], scale_time: Option<f64>) -> Edited {
         let set = set.iter().map(|typed| (*typed).to_owned()).collect();
-        apply(TEXT, &Edits { set, scale_time, default_seed: 7 }).unwrap()
+        apply(TEXT, &Edits { set, scale_time, default_seed: 7, ..Edits::default() }).unwrap()
     }
 
     #[test]

@@ -21,12 +21,14 @@ impl Objection {
 }
 
 /// How a value that does not stand in the file came to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     /// Typed after `--set`.
     Set,
     /// Multiplied by `--scale-time`.
     Scaled,
+    /// Read from the SQL file of that name.
+    File(String),
 }
 
 /// Where every key of the user's own file stands, and which ones an edit has changed since.
@@ -45,6 +47,14 @@ impl Places {
 
     pub(super) fn changed(&mut self, path: &str, origin: Origin) {
         self.origins.insert(path.to_owned(), origin);
+    }
+
+    /// A key that has taken the place of another, from an SQL file.
+    pub(super) fn stands_for(&mut self, path: &str, old: &str, file: &str) {
+        if let Some(line) = self.lines.get(old).copied() {
+            self.lines.insert(path.to_owned(), line);
+        }
+        self.changed(path, Origin::File(file.to_owned()));
     }
 
     fn visit(&mut self, text: &str, path: &str, item: &Item) {
@@ -68,12 +78,12 @@ impl Places {
         self.visit(text, path, child);
     }
 
-    fn origin(&self, path: &str) -> Option<Origin> {
-        ancestors(path).find_map(|path| self.origins.get(path)).copied()
+    fn origin(&self, path: &str) -> Option<&Origin> {
+        ancestors(path).find_map(|path| self.origins.get(path))
     }
 
     /// The line of a key, or of the nearest thing around it when it is not there.
-    fn line(&self, path: &str) -> Option<usize> {
+    pub(super) fn line(&self, path: &str) -> Option<usize> {
         ancestors(path).find_map(|path| self.lines.get(path)).copied()
     }
 }
@@ -95,6 +105,7 @@ impl Mistakes {
         let (line, what) = match self.places.origin(path) {
             Some(Origin::Set) => (None, format!("from --set: {what}")),
             Some(Origin::Scaled) => (self.places.line(path), format!("after --scale-time: {what}")),
+            Some(Origin::File(file)) => (self.places.line(path), format!("from {file}: {what}")),
             None => (self.places.line(path), what),
         };
         self.found.borrow_mut().push(Problem { line, key: path.to_owned(), what, remedy });

@@ -10,7 +10,8 @@ pub struct Ready {
 }
 
 /// Every ready-made study.
-pub const READY: [Ready; 4] = [
+pub const READY: [Ready; 5] = [
+    Ready { name: "cpu-loop-mariadb", text: include_str!("../../studies/cpu-loop-mariadb.toml") },
     Ready { name: "demo", text: include_str!("../../studies/demo.toml") },
     Ready { name: "oltp-levels", text: include_str!("../../studies/oltp-levels.toml") },
     Ready { name: "rehearsal", text: include_str!("../../studies/rehearsal.toml") },

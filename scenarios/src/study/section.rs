@@ -148,6 +148,11 @@ impl<'a> Section<'a> {
         self.table.into_iter().flat_map(|table| table.iter())
     }
 
+    /// The table behind a key that the user invented; none where it is something else.
+    pub(super) fn invented(&self, name: &str, item: &'a Item) -> Option<Section<'a>> {
+        item.as_table_like().map(|table| Section::at(Some(table), join(&self.path, name), self.mistakes))
+    }
+
     /// A key of the format that has no place here.
     pub(super) fn refuse(&self, key: &'static str, what: &str, remedy: &str) {
         if self.item(key).is_some() {

@@ -1,5 +1,6 @@
 //! `[workload]`, and what a profile changes of it.
 
+mod custom;
 mod oltp;
 mod tprocc;
 
@@ -18,30 +19,30 @@ pub(super) struct Base<'a> {
     sound: bool,
 }
 
-/// Kinds of workload, as far as this version runs them.
+/// Kinds of workload.
 #[derive(Clone, Copy)]
 enum Kind {
     Oltp,
     Tprocc,
+    Custom,
 }
 
-const KINDS: [(&str, Kind); 2] = [("oltp", Kind::Oltp), ("tprocc", Kind::Tprocc)];
+const KINDS: [(&str, Kind); 3] = [("oltp", Kind::Oltp), ("tprocc", Kind::Tprocc), ("sql", Kind::Custom)];
 
-const LATER_KINDS: [(&str, &str); 1] = [("sql", "write kind = \"oltp\" with one of its scripts, or kind = \"tprocc\"")];
-
-/// Reads `[workload]`. None when it is not one that this version runs; that has been reported then.
+/// Reads `[workload]`. None when it is of no known kind; that has been reported then.
 pub(super) fn base<'a>(root: &Section<'a>, target: Option<TargetKind>) -> Option<Base<'a>> {
     let before = root.mistakes();
     let section = root.section("workload");
     if !section.exists() {
         if !root.has("workload") {
-            let remedy = "write [workload] with kind = \"oltp\" and script = \"read_write\", or kind = \"tprocc\" and \
-                          warehouses = 10";
+            let remedy = "write [workload] with kind = \"oltp\" and script = \"read_write\", kind = \"tprocc\" and \
+                          warehouses = 10, or kind = \"sql\" and [[workload.transactions]]";
             root.object("workload", Objection::new("is missing", remedy));
         }
         return None;
     }
-    let kind = section.required("kind", "write kind = \"oltp\" or kind = \"tprocc\"", choice(&KINDS, &LATER_KINDS))?;
+    let remedy = "write kind = \"oltp\", kind = \"tprocc\" or kind = \"sql\"";
+    let kind = section.required("kind", remedy, choice(&KINDS, &[]))?;
     let mut contradictions = Vec::new();
     let workload = match kind {
         Kind::Oltp => {
@@ -54,6 +55,7 @@ pub(super) fn base<'a>(root: &Section<'a>, target: Option<TargetKind>) -> Option
             Workload::Oltp(shape)
         }
         Kind::Tprocc => Workload::Tprocc(tprocc::base(&section, target)),
+        Kind::Custom => Workload::Custom(custom::base(&section, target)),
     };
     let sound = root.mistakes() == before + contradictions.len();
     section.finish();
@@ -73,6 +75,11 @@ pub(super) fn over<'a>(own: Section<'a>, base: &Base<'a>) -> Option<Workload> {
             let shape = tprocc::shape(&own, shape, base.target);
             own.finish();
             Some(Workload::Tprocc(shape))
+        }
+        Workload::Custom(shape) => {
+            let shape = custom::over(&own, shape, base.target);
+            own.finish();
+            Some(Workload::Custom(shape))
         }
     }
 }

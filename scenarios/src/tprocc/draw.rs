@@ -1,15 +1,13 @@
 //! The random inputs of transactions: which numbers they are and how they are spread. Nothing here sends anything.
 
-mod deck;
 mod home;
 mod inputs;
 
-pub(super) use deck::Deck;
 pub(super) use home::Home;
 pub(super) use inputs::{Customer, Draw, Input, Line, NewOrder, OrderStatus, Payment};
 
 use super::names::LastName;
-use crate::random::{Stream, below, constant_stream};
+use crate::random::{Stream, below, constant_stream, nurand};
 
 /// Districts of a warehouse.
 pub(super) const DISTRICTS: u32 = 10;
@@ -37,12 +35,6 @@ pub(super) fn uniform(stream: &mut Stream, low: u32, high: u32) -> u32 {
 /// True once in a hundred times `percent`.
 pub(super) fn chance(stream: &mut Stream, percent: u32) -> bool {
     below(stream, 100) < percent
-}
-
-/// Non-uniform: some numbers of the range come far more often than others, the same ones all the time [2.1.6].
-pub(super) fn nurand(stream: &mut Stream, a: u32, c: u32, low: u32, high: u32) -> u32 {
-    let both = uniform(stream, 0, a) | uniform(stream, low, high);
-    (both + c) % (high - low + 1) + low
 }
 
 /// The number of a last name.

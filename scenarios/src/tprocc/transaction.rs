@@ -12,10 +12,11 @@ pub(super) use rows::whole;
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::draw::{Deck, Draw, Home, Input, Line};
+use super::draw::{Draw, Home, Input, Line};
 use super::procedures;
 use super::statements::{self, Places, Step};
 use super::{Calls, Mix, Shape};
+use crate::deck::Deck;
 use crate::random::{Stream, session_stream};
 use crate::session::{Dialect, Fault, FaultKind, Rows, Session, Value};
 use crate::sql::{Protocol, Statement};
@@ -70,7 +71,7 @@ impl Workload for TprocC {
         TprocC {
             places: Places::of(&shape),
             draw: Draw::new(&shape, Home::of(&shape, &seat), seat.seed),
-            deck: Deck::new(&shape.mix),
+            deck: Deck::new(&shape.mix.weights()),
             stream: session_stream(&seat),
             input: None,
             lines: Vec::new(),

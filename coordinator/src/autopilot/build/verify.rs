@@ -3,13 +3,13 @@
 use vufleet_proto::v1;
 use vufleet_scenarios::workload::Expectation;
 
-use super::{PATIENCE, nothing_simulated};
+use super::{PATIENCE, has_tables};
 use crate::autopilot::Halt;
 use crate::autopilot::pilot::{Ask, Pilot};
 
 /// Asks and judges.
 pub(in crate::autopilot) async fn verify(pilot: &mut Pilot) -> Result<(), Halt> {
-    nothing_simulated(pilot)?;
+    has_tables(pilot)?;
     let agent = pilot.spokesman()?;
     let study = pilot.study.clone();
     let (schema, dialect) = (study.workload.schema(), pilot.dialect());

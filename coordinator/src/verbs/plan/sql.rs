@@ -1,5 +1,6 @@
 //! The statements of a study, as a server would see them: placeholders where virtual users put what they draw.
 
+use vufleet_scenarios::custom::{self, Custom};
 use vufleet_scenarios::oltp::Oltp;
 use vufleet_scenarios::session::Dialect;
 use vufleet_scenarios::sql::Statement;
@@ -23,7 +24,10 @@ pub fn describe(study: &Study) -> String {
         section(&mut out, &format!("setup of profile {}", profile.id), &profile.setup);
         if !seen.contains(&&profile.workload) {
             seen.push(&profile.workload);
-            load(&mut out, profile, dialect);
+            match &profile.workload {
+                Workload::Custom(shape) => transactions(&mut out, shape, &profile.id),
+                _ => load(&mut out, profile, dialect),
+            }
         }
     }
     out
@@ -36,6 +40,22 @@ fn load(out: &mut String, profile: &Profile, dialect: Dialect) {
     let texts: Vec<_> = statements.into_iter().map(|statement| statement.sql).collect();
     let name = workload_name(&profile.workload);
     section(out, &format!("{name}, in the transactions of profile {} ({protocol})", profile.id), &texts);
+}
+
+/// What virtual users send of the user's own SQL, transaction by transaction.
+fn transactions(out: &mut String, shape: &custom::Shape, profile: &str) {
+    let (protocol, all) = (shape.protocol().name(), shape.deck_size());
+    for transaction in &shape.transactions {
+        let own = transaction.steps.iter().map(|step| step.statement.sql.clone());
+        let texts: Vec<String> = if transaction.transactional {
+            [String::from("BEGIN")].into_iter().chain(own).chain([String::from("COMMIT")]).collect()
+        } else {
+            own.collect()
+        };
+        let (name, weight) = (&transaction.name, transaction.weight);
+        let often = format!("weight {weight} in decks of {all}");
+        section(out, &format!("transaction {name} of profile {profile} ({protocol}, {often})"), &texts);
+    }
 }
 
 /// What the verbs of `schema` send.
@@ -69,6 +89,10 @@ pub fn workload_name(workload: &Workload) -> String {
     match workload {
         Workload::Oltp(shape) => format!("{} {}", workload.kind(), shape.script.name()),
         Workload::Tprocc(shape) => format!("{} {}", workload.kind(), shape.calls.name()),
+        Workload::Custom(shape) => match shape.transactions.as_slice() {
+            [one] => format!("{} {}", workload.kind(), one.name),
+            many => format!("{}, {} transactions", workload.kind(), many.len()),
+        },
     }
 }
 
@@ -81,6 +105,7 @@ fn statements(workload: &Workload, dialect: Dialect) -> Vec<Statement> {
     match workload {
         Workload::Oltp(shape) => Oltp::statements(shape, dialect),
         Workload::Tprocc(shape) => TprocC::statements(shape, dialect),
+        Workload::Custom(shape) => Custom::statements(shape, dialect),
     }
 }
 

@@ -119,7 +119,7 @@ fn ready<F: Future>(future: F) -> F::Output {
     }
 }
 
-const SEAT: Seat = Seat { seed: 42, vu: 3, session: 0, vus: 8, run: 1 };
+const SEAT: Seat = Seat { seed: 42, vu: 3, session: 0, vus: 8, sessions_per_vu: 1, run: 1 };
 
 fn seated(shape: Shape) -> Oltp {
     Oltp::seat(Rc::new(shape), SEAT)

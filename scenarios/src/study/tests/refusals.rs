@@ -169,7 +169,6 @@ fn what_this_version_does_not_do_is_recognised() {
             ("target.kind=mssql", "target.kind", "this version of vufleet does not do \"mssql\" yet"),
             ("target.instance=SQL2022", "target.instance", "does not do SQL Server yet"),
             ("target.tls=strict", "target.tls", "does not do \"strict\" yet"),
-            ("workload={ kind = \"sql\", transactions = [] }", "workload.kind", "does not do \"sql\" yet"),
             ("schedule.repetitions={ min = 5 }", "schedule.repetitions", "write a number"),
             ("variants=[{ name = \"a\", apply = [] }]", "variants.0.apply", "does not do changes of the database"),
             ("switch=[{ at = \"60s\" }]", "switch", "does not do a switch"),

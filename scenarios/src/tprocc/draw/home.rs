@@ -65,7 +65,9 @@ mod tests {
 
     fn homes(warehouses: u32, vus: u32, all_warehouses: bool) -> Vec<Home> {
         let shape = Shape { all_warehouses, ..Shape::new(warehouses, Calls::Statements) };
-        (0..vus).map(|vu| Home::of(&shape, &Seat { seed: 1, vu, session: 0, vus, run: 1 })).collect()
+        (0..vus)
+            .map(|vu| Home::of(&shape, &Seat { seed: 1, vu, session: 0, vus, sessions_per_vu: 1, run: 1 }))
+            .collect()
     }
 
     fn drawn(home: &Home) -> BTreeSet<u32> {

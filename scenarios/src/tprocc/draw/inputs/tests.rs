@@ -10,7 +10,7 @@ const DRAWS: u32 = 20_000;
 /// Everything drawn for transactions of one kind, with the lines of each.
 fn drawn(calls: Calls, warehouses: u32, kind: usize) -> Vec<(Input, Vec<Line>)> {
     let shape = Shape::new(warehouses, calls);
-    let seat = Seat { seed: 42, vu: 3, session: 0, vus: 8, run: 1 };
+    let seat = Seat { seed: 42, vu: 3, session: 0, vus: 8, sessions_per_vu: 1, run: 1 };
     let draw = Draw::new(&shape, Home::of(&shape, &seat), seat.seed);
     let (mut stream, mut lines) = (stream(11, &[kind as u64]), Vec::new());
     (0..DRAWS).map(|_| (draw.inputs(kind, &mut stream, &mut lines), lines.clone())).collect()

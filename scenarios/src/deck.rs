@@ -1,11 +1,24 @@
-//! Which transaction comes next: cards dealt from a shuffled deck, so that the mix is exact over every deck [5.2.4.2].
+//! Which transaction comes next: cards dealt from a shuffled deck, so that the mix is exact over every deck, as TPC-C has
+//! it [5.2.4.2].
 
 use crate::random::{Stream, below};
-use crate::tprocc::Mix;
 
-/// One session's deck. A mix of nothing has no deck.
+/// Kinds of cards, at most.
+pub(crate) const MOST_KINDS: usize = 256;
+
+/// Cards of the smallest deck with these weights; 0 where none is above 0.
+pub(crate) fn size(weights: &[u32]) -> u32 {
+    let total: u32 = weights.iter().sum();
+    total.checked_div(weights.iter().copied().fold(0, gcd)).unwrap_or(0)
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// One session's deck. Weights that are all 0 have no deck.
 #[derive(Debug)]
-pub(in crate::tprocc) struct Deck {
+pub(crate) struct Deck {
     /// A kind each.
     cards: Box<[u8]>,
     /// Dealt since the last shuffle.
@@ -13,21 +26,20 @@ pub(in crate::tprocc) struct Deck {
 }
 
 impl Deck {
-    /// The smallest deck with these weights, to be shuffled before its first card.
-    pub(in crate::tprocc) fn new(mix: &Mix) -> Deck {
-        let weights = mix.weights();
+    /// The smallest deck with the weights of at most [`MOST_KINDS`] kinds, to be shuffled before its first card.
+    pub(crate) fn new(weights: &[u32]) -> Deck {
         let whole: u32 = weights.iter().sum();
-        let copies = whole.checked_div(mix.deck_size()).unwrap_or(1);
+        let copies = whole.checked_div(size(weights)).unwrap_or(1);
         let cards: Box<[u8]> = weights
-            .into_iter()
-            .zip(0_u8..)
+            .iter()
+            .zip(0_u8..=u8::MAX)
             .flat_map(|(weight, kind)| std::iter::repeat_n(kind, (weight / copies) as usize))
             .collect();
         Deck { dealt: cards.len(), cards }
     }
 
     /// The next card: the index of a transaction kind.
-    pub(in crate::tprocc) fn deal(&mut self, stream: &mut Stream) -> usize {
+    pub(crate) fn deal(&mut self, stream: &mut Stream) -> usize {
         if self.dealt == self.cards.len() {
             self.shuffle(stream);
             self.dealt = 0;
@@ -48,9 +60,10 @@ impl Deck {
 mod tests {
     use super::*;
     use crate::random::stream;
+    use crate::tprocc::Mix;
 
     fn dealt(mix: &Mix, count: usize) -> Vec<usize> {
-        let (mut deck, mut stream) = (Deck::new(mix), stream(3, &[]));
+        let (mut deck, mut stream) = (Deck::new(&mix.weights()), stream(3, &[]));
         (0..count).map(|_| deck.deal(&mut stream)).collect()
     }
 
