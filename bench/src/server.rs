@@ -8,7 +8,7 @@ use vufleet_testbed::MariaDb;
 /// Everything fits into memory, and nothing waits for a disk: what differs is the client.
 const SETTINGS: [(&str, &str); 6] = [
     ("innodb-buffer-pool-size", "2G"),
-    ("innodb-log-file-size", "256M"),
+    ("innodb-log-file-size", "1G"),
     ("innodb-flush-log-at-trx-commit", "2"),
     ("max-connections", "10500"),
     ("max-prepared-stmt-count", "400000"),

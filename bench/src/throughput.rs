@@ -49,7 +49,7 @@ pub struct Pace {
 impl Pace {
     /// Of a load that lasts until the window is over for sure.
     pub fn length(self) -> Duration {
-        self.warm_up + self.window + Duration::from_secs(2)
+        self.warm_up + self.window + Duration::from_secs(4)
     }
 }
 

@@ -7,6 +7,8 @@ use std::fmt;
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;
 const DAYS_PER_400_YEARS: i64 = 146_097;
+/// Hours of a span, at most: more than any server knows.
+const MOST_HOURS: i64 = 240_000;
 /// Days from 1 March of the year 0 to the Unix epoch.
 const DAYS_TO_EPOCH: i64 = 719_468;
 
@@ -89,6 +91,9 @@ pub(crate) fn clock_micros(text: &str) -> Option<i64> {
     let mut parts = whole.splitn(3, ':');
     let mut part = || parts.next()?.parse::<u32>().ok();
     let (hours, minutes, seconds) = (i64::from(part()?), i64::from(part()?), i64::from(part()?));
+    if hours > MOST_HOURS || minutes > 59 || seconds > 59 {
+        return None;
+    }
     let micros: i64 = match fraction.len() {
         0 => 0,
         digits @ 1..=6 => fraction.parse::<i64>().ok()? * 10_i64.pow(6 - digits as u32),

@@ -202,6 +202,9 @@ fn instant<'a>(bytes: &[u8]) -> io::Result<Value<'a>> {
     if month == 0 || day == 0 {
         return Ok(Value::Null);
     }
+    if month > 12 || day > 31 || hour > 23 || minute > 59 || second > 59 || micros > 999_999 {
+        return Err(malformed("a date that is none"));
+    }
     let civil = Civil { year: year.into(), month, day, hour, minute, second, micros };
     Ok(Value::Instant(civil.to_micros()))
 }
@@ -353,6 +356,9 @@ mod tests {
     fn a_date_with_a_zero_in_it_is_no_instant() {
         for bytes in [&[][..], &[0; 4], &[0xe8, 7, 0, 10], &[0xe8, 7, 1, 0], &[0; 11]] {
             assert_eq!(instant(bytes).unwrap(), Value::Null, "{bytes:?}");
+        }
+        for bytes in [&[0xe8, 7, 255, 10][..], &[0xe8, 7, 1, 32], &[0xe8, 7, 1, 1, 24, 0, 0]] {
+            assert!(instant(bytes).is_err(), "{bytes:?}");
         }
     }
 
