@@ -9,6 +9,8 @@ mod deck;
 pub mod oltp;
 pub mod plan;
 pub mod random;
+#[cfg(test)]
+mod ready;
 pub mod session;
 pub mod sql;
 pub mod study;

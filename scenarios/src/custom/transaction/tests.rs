@@ -1,10 +1,9 @@
 //! Transactions against a session that writes down what it is asked and fails where the test says.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 
 use super::*;
+use crate::ready::ready;
 use crate::session::{FaultKind, Interrupt, Rows, Source};
 use crate::study::{Edits, Target, Workload as Chosen, read};
 
@@ -64,14 +63,6 @@ impl Session for Scripted {
     }
     fn discard(self) {}
     async fn close(self) {}
-}
-
-/// A future that never waits is ready when it is first looked at.
-fn ready<F: Future>(future: F) -> F::Output {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => panic!("nothing here waits"),
-    }
 }
 
 const TRANSACTIONS: &str = r#"

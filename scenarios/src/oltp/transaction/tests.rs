@@ -4,12 +4,11 @@ mod duplicates;
 mod script;
 
 use std::collections::VecDeque;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::*;
 use crate::oltp::{Counts, Distribution, Script};
+use crate::ready::ready;
 use crate::session::{Interrupt, Rows, Source};
 use crate::study::Target;
 
@@ -109,14 +108,6 @@ impl<const SQLITE: bool> Session for Scripted<SQLITE> {
     }
     fn discard(self) {}
     async fn close(self) {}
-}
-
-/// A future that never waits is ready when it is first looked at.
-fn ready<F: Future>(future: F) -> F::Output {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => panic!("nothing here waits"),
-    }
 }
 
 const SEAT: Seat = Seat { seed: 42, vu: 3, session: 0, vus: 8, sessions_per_vu: 1, run: 1 };

@@ -1,11 +1,8 @@
 //! Transactions against a session that writes down what it is asked, answers with ones, and lacks the rows that the test
 //! says. Other answers are a real database's business.
 
-use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
-
 use super::*;
+use crate::ready::ready;
 use crate::session::{Access, Interrupt, Row, Source, Stmt};
 use crate::study::Target;
 
@@ -88,14 +85,6 @@ impl Session for Scripted {
     }
     fn discard(self) {}
     async fn close(self) {}
-}
-
-/// A future that never waits is ready when it is first looked at.
-fn ready<F: Future>(future: F) -> F::Output {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(output) => output,
-        Poll::Pending => panic!("nothing here waits"),
-    }
 }
 
 const SEAT: Seat = Seat { seed: 42, vu: 3, session: 0, vus: 8, sessions_per_vu: 1, run: 1 };
