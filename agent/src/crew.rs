@@ -140,6 +140,7 @@ impl Crew {
                 MysqlDriver::Native => Self::of::<MysqlSession, W>(plan, shape, clock, outlet),
                 MysqlDriver::MysqlAsync => Self::of::<MysqlAsyncSession, W>(plan, shape, clock, outlet),
             },
+            TargetKind::Mssql => anyhow::bail!("no driver for SQL Server"),
             TargetKind::Sqlite => Self::of::<SqliteSession, W>(plan, shape, clock, outlet),
             TargetKind::Simulated => Self::of::<SimulatedSession, W>(plan, shape, clock, outlet),
         }

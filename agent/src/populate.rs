@@ -144,6 +144,7 @@ impl Job {
         let local = tokio::task::LocalSet::new();
         match self.study.target.kind {
             TargetKind::Mysql => local.block_on(&runtime, self.serve::<MysqlSession>()),
+            TargetKind::Mssql => self.fail("no driver for SQL Server".to_owned()),
             TargetKind::Sqlite => local.block_on(&runtime, self.serve::<SqliteSession>()),
             TargetKind::Simulated => local.block_on(&runtime, self.serve::<SimulatedSession>()),
         }

@@ -154,7 +154,7 @@ async fn read_counters(plan: &WatchPlan, orders: watch::Receiver<Orders>) {
             Counters::<MysqlAsyncSession>::new(plan, Some(server)).read_on(orders).await;
         }
         TargetKind::Sqlite => Counters::<SqliteSession>::new(plan, None).read_on(orders).await,
-        TargetKind::Simulated => {}
+        TargetKind::Mssql | TargetKind::Simulated => {}
     }
 }
 

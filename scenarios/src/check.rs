@@ -123,7 +123,7 @@ impl std::fmt::Display for Finding {
 pub fn questions(study: &Study) -> Vec<Question> {
     let mut questions = match study.target.kind {
         TargetKind::Mysql => server::questions(),
-        TargetKind::Sqlite | TargetKind::Simulated => Vec::new(),
+        TargetKind::Mssql | TargetKind::Sqlite | TargetKind::Simulated => Vec::new(),
     };
     questions.extend(custom::questions(study));
     questions.extend(schema::questions(study));

@@ -33,6 +33,7 @@ pub use read::read;
 pub use ready::{READY, Ready, ready};
 pub use sql_files::{SqlFiles, named_files};
 
+use crate::session::Dialect;
 use crate::workload::{Schema, Terminal, Workload as _};
 use crate::{custom, oltp, tprocc};
 
@@ -172,6 +173,8 @@ pub struct Target {
     pub client_key: Option<PathBuf>,
     /// What virtual users speak MySQL's protocol with.
     pub driver: MysqlDriver,
+    /// What only SQL Server has.
+    pub mssql: Mssql,
     /// How long one transaction may take, retries apart.
     pub deadline: Duration,
     /// What `simulated` does instead of a database.
@@ -188,11 +191,38 @@ pub enum MysqlDriver {
     MysqlAsync,
 }
 
+/// What only SQL Server has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Mssql {
+    /// Named instance, whose port the host's SQL Server Browser tells (UDP 1434).
+    pub instance: Option<String>,
+    /// Who checks the login.
+    pub login: MssqlLogin,
+    /// Take any certificate: encrypted, but nobody knows to whom.
+    pub trust_server_certificate: bool,
+    /// Announce reads only, so that an availability group may route to a secondary.
+    pub read_only_intent: bool,
+    /// Bytes of a TDS packet; none: the client's own choice.
+    pub packet_size: Option<u32>,
+}
+
+/// Who checks a login at SQL Server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MssqlLogin {
+    /// SQL Server itself: user and password.
+    #[default]
+    Sql,
+    /// Microsoft Entra ID; the password is an access token that somebody has fetched.
+    EntraToken,
+}
+
 /// Kinds of target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TargetKind {
     /// MySQL, MariaDB and compatibles.
     Mysql,
+    /// Microsoft SQL Server and what speaks its protocol.
+    Mssql,
     /// A SQLite file.
     Sqlite,
     /// No database: a service time.
@@ -204,9 +234,25 @@ impl TargetKind {
     pub fn name(self) -> &'static str {
         match self {
             TargetKind::Mysql => "mysql",
+            TargetKind::Mssql => "mssql",
             TargetKind::Sqlite => "sqlite",
             TargetKind::Simulated => "simulated",
         }
+    }
+
+    /// The SQL that it understands; `simulated` takes anything.
+    pub fn dialect(self) -> Option<Dialect> {
+        match self {
+            TargetKind::Mysql => Some(Dialect::Mysql),
+            TargetKind::Mssql => Some(Dialect::Mssql),
+            TargetKind::Sqlite => Some(Dialect::Sqlite),
+            TargetKind::Simulated => None,
+        }
+    }
+
+    /// Whether a server is behind it that many clients may reach.
+    pub fn is_server(self) -> bool {
+        matches!(self, TargetKind::Mysql | TargetKind::Mssql)
     }
 }
 
@@ -224,12 +270,16 @@ pub enum PasswordSource {
 pub enum Tls {
     /// Never.
     Disabled,
-    /// If the server has it, unverified; the report says which it was.
+    /// MySQL: if the server has it, unverified; the report says which it was.
     Preferred,
-    /// Always, the certificate unverified.
+    /// SQL Server: the login alone, what follows is plain.
+    LoginOnly,
+    /// Always. MySQL: the certificate unverified. SQL Server: verified, unless `trust_server_certificate`.
     Required,
     /// Always, certificate and host name verified.
     Verify,
+    /// SQL Server: TLS before the first byte of TDS 8.0, certificate and host name verified.
+    Strict,
 }
 
 /// What a simulated database does.
@@ -465,6 +515,60 @@ pub struct Require {
 pub struct Variant {
     /// Unique in the study.
     pub name: String,
+    /// How the database is brought into it and back; nothing for the database as it is.
+    pub change: Change,
+}
+
+/// How the database is brought into a state, how that is known, and how it is undone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Change {
+    /// When `apply` is done.
+    pub when: When,
+    /// In order, before the load of each run.
+    pub apply: Vec<Action>,
+    /// Must hold after `apply` and again after the load.
+    pub verify: Vec<Require>,
+    /// In order, after each run, whatever happened in it. Each must be harmless when `apply` did not get that far.
+    pub revert: Vec<Action>,
+    /// Must hold after `revert`.
+    pub undone: Vec<Require>,
+    /// What an observer did in a run: read before the load and after it, while the variant is on.
+    pub footprint: Vec<Footprint>,
+}
+
+/// When a variant is applied.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum When {
+    /// Before the first session connects.
+    #[default]
+    BeforeConnecting,
+    /// Once every session is connected, before the load starts: `{session_ids}` stands for their ids.
+    Connected,
+}
+
+/// One thing to do to a database or its host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// A statement on the control connection.
+    Sql(String),
+    /// A command that the configuration of an agent names and allows.
+    Command {
+        /// Its name there.
+        name: String,
+        /// Labels of the agent.
+        agent: BTreeMap<String, String>,
+    },
+}
+
+/// One figure that tells what an observer did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footprint {
+    /// Name in results: `events_dropped`, `bytes_written`, ...
+    pub name: String,
+    /// Query of one number on the control connection.
+    pub sql: String,
+    /// Whether the number only grows, so that the run's is a difference; else it is what is read after the load.
+    pub cumulative: bool,
 }
 
 /// What is sampled and how often.

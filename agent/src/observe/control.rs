@@ -42,6 +42,7 @@ fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
     let (statements, keep_going) = (&command.statements, command.keep_going);
     match target.kind {
         TargetKind::Mysql => runtime.block_on(execute::<MysqlAsyncSession>(target, statements, keep_going)),
+        TargetKind::Mssql => refused(&Fault::new(FaultKind::Refused, "no driver for SQL Server")),
         TargetKind::Sqlite => runtime.block_on(execute::<SqliteSession>(target, statements, keep_going)),
         TargetKind::Simulated => runtime.block_on(execute::<SimulatedSession>(target, statements, keep_going)),
     }

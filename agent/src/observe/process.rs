@@ -30,9 +30,9 @@ impl ProcessChoice {
     pub fn of(study: &Study) -> ProcessChoice {
         match (study.target.kind, &study.monitor.process, &study.target.socket) {
             (TargetKind::Sqlite | TargetKind::Simulated, _, _) => ProcessChoice::None,
-            (TargetKind::Mysql, Some(name), _) => ProcessChoice::Name(name.clone()),
-            (TargetKind::Mysql, None, Some(socket)) => ProcessChoice::Socket(socket.clone()),
-            (TargetKind::Mysql, None, None) => ProcessChoice::Port(study.target.port),
+            (TargetKind::Mysql | TargetKind::Mssql, Some(name), _) => ProcessChoice::Name(name.clone()),
+            (TargetKind::Mysql | TargetKind::Mssql, None, Some(socket)) => ProcessChoice::Socket(socket.clone()),
+            (TargetKind::Mysql | TargetKind::Mssql, None, None) => ProcessChoice::Port(study.target.port),
         }
     }
 

@@ -87,10 +87,7 @@ impl Pilot {
 
     /// The SQL that the target understands.
     pub(super) fn dialect(&self) -> Dialect {
-        match self.study.target.kind {
-            TargetKind::Mysql | TargetKind::Simulated => Dialect::Mysql,
-            TargetKind::Sqlite => Dialect::Sqlite,
-        }
+        self.study.target.kind.dialect().unwrap_or(Dialect::Mysql)
     }
 
     /// The next thing that happens in the fleet; none when nothing did until `deadline`.

@@ -248,7 +248,7 @@ impl<'a> Flight<'a> {
         let ordered_ns = pilot.core.clock.now();
         self.read_counters(pilot);
         let deadline = Instant::now() + COUNTERS_PATIENCE;
-        let server = pilot.study.target.kind == TargetKind::Mysql;
+        let server = pilot.study.target.kind.is_server();
         while Instant::now() < deadline {
             // Neither a reading that was under way already nor the first of the two that a TPROC-C server has.
             if let Some(FleetEvent::Event { event, .. }) = pilot.next(deadline).await?

@@ -25,6 +25,8 @@ pub(super) fn questions(study: &Study) -> Vec<Question> {
     let ask: fn(&str) -> String = match study.target.kind {
         // Both leave the statement unexecuted; the prepared one goes with the connection.
         TargetKind::Mysql => |sql| format!("PREPARE vufleet_check FROM {}", quoted(&sql.replace('\\', "\\\\"))),
+        // Parsed and bound, with no parameter declared: what fails for that reason alone is not told apart.
+        TargetKind::Mssql => return Vec::new(),
         TargetKind::Sqlite => |sql| format!("EXPLAIN {sql}"),
         TargetKind::Simulated => return Vec::new(),
     };

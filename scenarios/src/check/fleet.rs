@@ -10,7 +10,7 @@ const AGENT_FILES: u64 = 64;
 
 pub(super) fn findings(study: &Study, agents: &[AgentFacts]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = agents.iter().filter_map(|agent| open_files(study, agent)).collect();
-    if study.target.kind == TargetKind::Mysql && study.target.socket.is_none() {
+    if study.target.kind.is_server() && study.target.socket.is_none() {
         findings.extend(ports(agents));
     }
     findings.extend(agents.iter().filter_map(|agent| clock(study, agent)));
@@ -21,7 +21,7 @@ pub(super) fn findings(study: &Study, agents: &[AgentFacts]) -> Vec<Finding> {
 /// A session of SQLite opens the database, its log and its index, and has a runtime of its own (four more).
 fn files_per_session(kind: TargetKind) -> u64 {
     match kind {
-        TargetKind::Mysql => 1,
+        TargetKind::Mysql | TargetKind::Mssql => 1,
         TargetKind::Sqlite => 7,
         TargetKind::Simulated => 0,
     }

@@ -1,7 +1,6 @@
 //! Whether the tables are there and fit the study, and the required settings hold.
 
 use super::{Answer, Answers, Finding, Login, Question, quoted_list};
-use crate::session::Dialect;
 use crate::study::{Require, Study, TargetKind, Workload};
 use crate::tprocc;
 use crate::workload::Expectation;
@@ -19,6 +18,7 @@ pub(super) fn questions(study: &Study) -> Vec<Question> {
         TargetKind::Mysql => format!(
             "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME IN ({names})"
         ),
+        TargetKind::Mssql => format!("SELECT name FROM sys.tables WHERE name IN ({names})"),
         TargetKind::Sqlite => format!("SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ({names})"),
         TargetKind::Simulated => return Vec::new(),
     };
@@ -57,11 +57,7 @@ pub(super) fn is_own(question: &Question) -> bool {
 
 /// What must hold of the tables for every profile's workload, each once.
 fn ready(study: &Study) -> Vec<Expectation> {
-    let dialect = match study.target.kind {
-        TargetKind::Mysql => Dialect::Mysql,
-        TargetKind::Sqlite => Dialect::Sqlite,
-        TargetKind::Simulated => return Vec::new(),
-    };
+    let Some(dialect) = study.target.kind.dialect() else { return Vec::new() };
     let mut out: Vec<Expectation> = Vec::new();
     for expectation in study.profiles.iter().flat_map(|profile| profile.workload.schema().ready(dialect)) {
         if !out.contains(&expectation) {

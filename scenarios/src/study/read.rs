@@ -11,7 +11,7 @@ use super::edits::{self, Edited, Edits};
 use super::mistakes::{Mistakes, Objection};
 use super::section::Section;
 use super::value::{choice, flag, integer, not_yet, number, text, time, title, wrong_type};
-use super::{FleetChoice, Measure, Monitor, Refusal, ReportChoice, Require, Share, Study, Variant};
+use super::{Change, FleetChoice, Measure, Monitor, Refusal, ReportChoice, Require, Share, Study, Variant};
 use super::{profiles, schedule, syntax, target, workload};
 
 const BASELINE: &str = "baseline";
@@ -132,12 +132,12 @@ fn variants(root: &Section<'_>) -> Vec<Variant> {
                 let what = format!("a second variant named \"{name}\"");
                 section.object("name", Objection::new(what, "give it another name"));
             }
-            variants.push(Variant { name });
+            variants.push(Variant { name, change: Change::default() });
         }
         section.finish();
     }
     if variants.is_empty() {
-        variants.push(Variant { name: BASELINE.to_owned() });
+        variants.push(Variant { name: BASELINE.to_owned(), change: Change::default() });
     }
     variants
 }

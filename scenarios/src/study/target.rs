@@ -9,19 +9,49 @@ use crate::session::FaultKind;
 
 use super::mistakes::Objection;
 use super::section::Section;
-use super::value::{choice, count, identifier, number, text, time, title};
-use super::{Control, MysqlDriver, PasswordSource, ServiceDistribution, Simulated, Target, TargetKind, Tls};
+use super::value::{choice, count, flag, identifier, number, text, time, title};
+use super::{
+    Control, Mssql, MssqlLogin, MysqlDriver, PasswordSource, ServiceDistribution, Simulated, Target, TargetKind, Tls,
+};
 
-const KINDS: [(&str, TargetKind); 3] =
-    [("mysql", TargetKind::Mysql), ("sqlite", TargetKind::Sqlite), ("simulated", TargetKind::Simulated)];
-const LATER_KINDS: [(&str, &str); 1] =
-    [("mssql", "write \"mysql\", \"sqlite\" or \"simulated\"; SQL Server comes with a later version")];
+const KINDS: [(&str, TargetKind); 4] = [
+    ("mysql", TargetKind::Mysql),
+    ("mssql", TargetKind::Mssql),
+    ("sqlite", TargetKind::Sqlite),
+    ("simulated", TargetKind::Simulated),
+];
 
-const TLS: [(&str, Tls); 4] =
+const MYSQL_TLS: [(&str, Tls); 4] =
     [("disabled", Tls::Disabled), ("preferred", Tls::Preferred), ("required", Tls::Required), ("verify", Tls::Verify)];
-const LATER_TLS: [(&str, &str); 2] = [
+const NOT_MYSQL_TLS: [(&str, &str); 2] = [
     ("login-only", "it belongs to SQL Server: write \"preferred\" or \"required\""),
     ("strict", "it belongs to SQL Server: write \"required\" or \"verify\""),
+];
+const MSSQL_TLS: [(&str, Tls); 5] = [
+    ("disabled", Tls::Disabled),
+    ("login-only", Tls::LoginOnly),
+    ("required", Tls::Required),
+    ("verify", Tls::Verify),
+    ("strict", Tls::Strict),
+];
+const NOT_MSSQL_TLS: [(&str, &str); 1] =
+    [("preferred", "SQL Server's clients do not fall back: write \"required\", \"login-only\" or \"disabled\"")];
+const ANY_TLS: [(&str, Tls); 6] = [
+    ("disabled", Tls::Disabled),
+    ("preferred", Tls::Preferred),
+    ("login-only", Tls::LoginOnly),
+    ("required", Tls::Required),
+    ("verify", Tls::Verify),
+    ("strict", Tls::Strict),
+];
+
+const LOGINS: [(&str, MssqlLogin); 2] = [("sql", MssqlLogin::Sql), ("entra-token", MssqlLogin::EntraToken)];
+const OTHER_LOGINS: [(&str, &str); 2] = [
+    (
+        "windows",
+        "Windows logins (NTLM, Kerberos) cannot be made here: write \"sql\" and create a SQL login, or \"entra-token\"",
+    ),
+    ("entra", "no interactive logins here: write \"entra-token\" and let password name an access token"),
 ];
 
 const NETWORK_KEYS: [&str; 12] = [
@@ -38,32 +68,33 @@ const NETWORK_KEYS: [&str; 12] = [
     "client_key",
     "driver",
 ];
-const MSSQL_KEYS: [&str; 4] = ["instance", "trust_server_certificate", "read_only_intent", "packet_size"];
+const MYSQL_KEYS: [&str; 4] = ["socket", "client_cert", "client_key", "driver"];
+const MSSQL_KEYS: [&str; 5] = ["instance", "login", "trust_server_certificate", "read_only_intent", "packet_size"];
 
 const DRIVERS: [(&str, MysqlDriver); 2] = [("native", MysqlDriver::Native), ("mysql_async", MysqlDriver::MysqlAsync)];
 
 const LOCALHOST: &str = "127.0.0.1";
-const PORT: u32 = 3306;
+const MYSQL_PORT: u32 = 3306;
+const MSSQL_PORT: u32 = 1433;
+/// What TDS allows. [MS-TDS 2.2.6.4]
+const PACKET_SIZES: std::ops::RangeInclusive<u32> = 512..=32_767;
 const DEADLINE: Duration = Duration::from_secs(30);
 const SERVICE_TIME: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
 /// Reads `[target]`. None when it is not one that this version drives; that has been reported then.
 pub(super) fn target(root: &Section<'_>) -> Option<Target> {
-    root.demand("target", "write [target] with kind = \"mysql\", \"sqlite\" or \"simulated\"");
+    root.demand("target", "write [target] with kind = \"mysql\", \"mssql\", \"sqlite\" or \"simulated\"");
     let section = root.section("target");
     if !section.exists() {
         return None;
     }
-    let remedy = "write kind = \"mysql\", \"sqlite\" or \"simulated\"";
+    let remedy = "write kind = \"mysql\", \"mssql\", \"sqlite\" or \"simulated\"";
     let kind = section.required("kind", remedy, choice(&KINDS, &LATER_KINDS))?;
-    for key in MSSQL_KEYS {
-        section.later(key, "SQL Server", "remove it");
-    }
     let mut target = Target {
         kind,
         host: None,
-        port: PORT as u16,
+        port: MYSQL_PORT as u16,
         socket: None,
         path: None,
         database: None,
@@ -76,6 +107,7 @@ pub(super) fn target(root: &Section<'_>) -> Option<Target> {
         client_cert: None,
         client_key: None,
         driver: MysqlDriver::default(),
+        mssql: Mssql::default(),
         deadline: section.value("deadline", time(Duration::from_millis(1)..=24 * HOUR)).unwrap_or(DEADLINE),
         simulated: Simulated {
             service_time: SERVICE_TIME,
@@ -91,10 +123,23 @@ pub(super) fn target(root: &Section<'_>) -> Option<Target> {
             refuse(&section, &["path"], "only SQLite has a file", "remove it, or write kind = \"sqlite\"");
             let what = "only a simulated database has it";
             refuse(&section, &["service_time", "faults"], what, "remove it, or write kind = \"simulated\"");
+            refuse(&section, &MSSQL_KEYS, "only SQL Server has it", "remove it, or write kind = \"mssql\"");
+        }
+        TargetKind::Mssql => {
+            network(&section, &mut target);
+            section.demand("database", "write the database that holds the tables, for example database = \"tpcc\"");
+            if target.mssql.login == MssqlLogin::Sql {
+                section.demand("user", "write the login, for example user = \"bench\"");
+            }
+            refuse(&section, &["path"], "only SQLite has a file", "remove it, or write kind = \"sqlite\"");
+            let what = "only a simulated database has it";
+            refuse(&section, &["service_time", "faults"], what, "remove it, or write kind = \"simulated\"");
+            refuse(&section, &MYSQL_KEYS, "SQL Server does not have it", "remove it, or write kind = \"mysql\"");
         }
         TargetKind::Sqlite => {
             target.path = section.required("path", "write the file, for example path = \"bench.db\"", path);
             refuse(&section, &NETWORK_KEYS, "SQLite has no server and no login", "remove it");
+            refuse(&section, &MSSQL_KEYS, "SQLite has no server and no login", "remove it");
             let what = "only a simulated database has it";
             refuse(&section, &["service_time", "faults"], what, "remove it, or write kind = \"simulated\"");
         }
@@ -120,7 +165,8 @@ fn refuse(section: &Section<'_>, keys: &[&'static str], what: &str, remedy: &str
 fn network(section: &Section<'_>, target: &mut Target) {
     target.socket = section.value("socket", path);
     target.host = section.value("host", host);
-    let port = section.value("port", count(1..=65_535)).unwrap_or(PORT);
+    let usual = if target.kind == TargetKind::Mssql { MSSQL_PORT } else { MYSQL_PORT };
+    let port = section.value("port", count(1..=65_535)).unwrap_or(usual);
     target.port = u16::try_from(port).expect("checked to be at most 65535");
     for key in ["host", "port"] {
         if section.has("socket") && section.has(key) {
@@ -128,18 +174,43 @@ fn network(section: &Section<'_>, target: &mut Target) {
             section.object(key, Objection::new(what, "remove it, or remove socket"));
         }
     }
-    if !section.has("socket") && !section.has("host") && target.kind == TargetKind::Mysql {
+    if !section.has("socket") && !section.has("host") && target.kind.is_server() {
         target.host = Some(LOCALHOST.to_owned());
     }
     target.database = section.value("database", title);
     target.user = section.value("user", title);
     target.password_source = password(section);
     target.driver = section.value("driver", choice(&DRIVERS, &[])).unwrap_or_default();
+    target.mssql = mssql(section);
     encryption(section, target);
 }
 
+fn mssql(section: &Section<'_>) -> Mssql {
+    if section.has("instance") && section.has("port") {
+        let what = "port is there too, and an instance's port is asked of the host's SQL Server Browser";
+        section.object("instance", Objection::new(what, "remove it, or remove port"));
+    }
+    let login = section.value("login", choice(&LOGINS, &OTHER_LOGINS)).unwrap_or_default();
+    if login == MssqlLogin::EntraToken && section.has("user") {
+        let what = "an access token says by itself whose it is";
+        section.object("user", Objection::new(what, "remove it, or write login = \"sql\""));
+    }
+    Mssql {
+        instance: section.value("instance", title),
+        login,
+        trust_server_certificate: section.value("trust_server_certificate", flag).unwrap_or(false),
+        read_only_intent: section.value("read_only_intent", flag).unwrap_or(false),
+        packet_size: section.value("packet_size", count(PACKET_SIZES)),
+    }
+}
+
 fn encryption(section: &Section<'_>, target: &mut Target) {
-    target.tls = section.value("tls", choice(&TLS, &LATER_TLS)).unwrap_or(Tls::Preferred);
+    let (levels, usual) = match target.kind {
+        TargetKind::Mssql => (choice(&MSSQL_TLS, &NOT_MSSQL_TLS), Tls::Required),
+        TargetKind::Mysql => (choice(&MYSQL_TLS, &NOT_MYSQL_TLS), Tls::Preferred),
+        TargetKind::Sqlite | TargetKind::Simulated => (choice(&ANY_TLS, &[]), Tls::Preferred),
+    };
+    target.tls = section.value("tls", levels).unwrap_or(usual);
     target.ca_file = section.value("ca_file", path);
     target.server_name = section.value("server_name", title);
     target.client_cert = section.value("client_cert", path);
@@ -149,10 +220,19 @@ fn encryption(section: &Section<'_>, target: &mut Target) {
         section.object("tls", Objection::new(what, "remove tls, or write host instead of socket"));
     }
     for key in ["ca_file", "server_name"] {
-        if section.has(key) && target.tls != Tls::Verify {
-            let what = "nothing is verified against it unless tls = \"verify\"";
+        if section.has(key) && !verifies(target) {
+            let what = if target.mssql.trust_server_certificate {
+                "nothing is verified against it with trust_server_certificate = true"
+            } else {
+                "nothing is verified against it unless tls = \"verify\""
+            };
             section.object(key, Objection::new(what, "write tls = \"verify\", or remove it"));
         }
+    }
+    if target.mssql.trust_server_certificate && matches!(target.tls, Tls::Verify | Tls::Strict) {
+        let what = "tls says that the certificate is verified";
+        let remedy = "remove it and name the authority with ca_file, or write tls = \"required\"";
+        section.object("trust_server_certificate", Objection::new(what, remedy));
     }
     for (key, other) in [("client_cert", "client_key"), ("client_key", "client_cert")] {
         if section.has(key) && !section.has(other) {
@@ -163,6 +243,15 @@ fn encryption(section: &Section<'_>, target: &mut Target) {
     if section.has("client_cert") && target.tls == Tls::Disabled {
         let what = "is never shown when tls = \"disabled\"";
         section.object("client_cert", Objection::new(what, "write tls = \"required\", or remove it"));
+    }
+}
+
+/// Whether anybody looks at the server's certificate.
+fn verifies(target: &Target) -> bool {
+    match target.tls {
+        Tls::Disabled | Tls::Preferred => false,
+        Tls::Verify | Tls::Strict => true,
+        Tls::LoginOnly | Tls::Required => target.kind == TargetKind::Mssql && !target.mssql.trust_server_certificate,
     }
 }
 

@@ -128,6 +128,7 @@ impl Flight<'_> {
         let sql = match pilot.study.target.kind {
             TargetKind::Sqlite => "PRAGMA wal_checkpoint(TRUNCATE)",
             TargetKind::Mysql => "FLUSH ENGINE LOGS",
+            TargetKind::Mssql => "CHECKPOINT",
             TargetKind::Simulated => return Ok(()),
         };
         let agent = pilot.spokesman()?;

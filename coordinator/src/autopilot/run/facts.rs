@@ -23,7 +23,7 @@ pub(super) fn facts(
     let measure = if smoke { each_once } else { schedule.measure };
     let interval = interval(pilot.study.monitor.interval, measure);
     let counted = match pilot.study.target.kind {
-        TargetKind::Mysql => true,
+        TargetKind::Mysql | TargetKind::Mssql => true,
         TargetKind::Sqlite => matches!(profile.workload, Workload::Tprocc(_)),
         TargetKind::Simulated => false,
     };
@@ -61,7 +61,7 @@ fn shared_host(pilot: &Pilot, driving: &[&Agent], observers: &[Agent]) -> bool {
     match target.kind {
         TargetKind::Simulated => return false,
         TargetKind::Sqlite => return true,
-        TargetKind::Mysql => {}
+        TargetKind::Mysql | TargetKind::Mssql => {}
     }
     let host = target.host.as_deref().unwrap_or_default();
     let loopback = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());

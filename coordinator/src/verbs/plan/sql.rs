@@ -4,13 +4,13 @@ use vufleet_scenarios::custom::{self, Custom};
 use vufleet_scenarios::oltp::Oltp;
 use vufleet_scenarios::session::Dialect;
 use vufleet_scenarios::sql::Statement;
-use vufleet_scenarios::study::{Profile, Study, Target, TargetKind, Workload};
+use vufleet_scenarios::study::{Profile, Study, Target, Workload};
 use vufleet_scenarios::tprocc::TprocC;
 use vufleet_scenarios::workload::Workload as _;
 
 /// All statements, grouped by when they are sent.
 pub fn describe(study: &Study) -> String {
-    let Some(dialect) = dialect(&study.target) else {
+    let Some(dialect) = study.target.kind.dialect() else {
         return "-- simulated: no statement reaches a database\n".to_owned();
     };
     let mut out = String::new();
@@ -98,7 +98,7 @@ pub fn workload_name(workload: &Workload) -> String {
 
 /// Whether virtual users change data.
 pub fn writes(target: &Target, workload: &Workload) -> bool {
-    dialect(target).is_some_and(|dialect| statements(workload, dialect).iter().any(|statement| statement.writes))
+    target.kind.dialect().is_some_and(|dialect| statements(workload, dialect).iter().any(|statement| statement.writes))
 }
 
 fn statements(workload: &Workload, dialect: Dialect) -> Vec<Statement> {
@@ -106,14 +106,5 @@ fn statements(workload: &Workload, dialect: Dialect) -> Vec<Statement> {
         Workload::Oltp(shape) => Oltp::statements(shape, dialect),
         Workload::Tprocc(shape) => TprocC::statements(shape, dialect),
         Workload::Custom(shape) => Custom::statements(shape, dialect),
-    }
-}
-
-/// None for a target without a database.
-fn dialect(target: &Target) -> Option<Dialect> {
-    match target.kind {
-        TargetKind::Mysql => Some(Dialect::Mysql),
-        TargetKind::Sqlite => Some(Dialect::Sqlite),
-        TargetKind::Simulated => None,
     }
 }

@@ -166,7 +166,6 @@ fn what_this_version_does_not_do_is_recognised() {
     assert_refusals(
         LEAST,
         &[
-            ("target.kind=mssql", "target.kind", "this version of vufleet does not do \"mssql\" yet"),
             ("target.instance=SQL2022", "target.instance", "does not do SQL Server yet"),
             ("target.tls=strict", "target.tls", "does not do \"strict\" yet"),
             ("schedule.repetitions={ min = 5 }", "schedule.repetitions", "write a number"),

@@ -39,11 +39,7 @@ fn protocol(section: &Section<'_>) -> Option<Protocol> {
 
 /// What the target's server understands; none where there is no server, or no sound target.
 fn dialect(target: Option<TargetKind>) -> Option<Dialect> {
-    match target? {
-        TargetKind::Mysql => Some(Dialect::Mysql),
-        TargetKind::Sqlite => Some(Dialect::Sqlite),
-        TargetKind::Simulated => None,
-    }
+    target?.dialect()
 }
 
 fn transactions(section: &Section<'_>, wanted: Option<Dialect>, protocol: Protocol) -> Vec<Transaction> {

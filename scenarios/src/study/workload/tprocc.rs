@@ -18,7 +18,7 @@ pub(super) fn base(section: &Section<'_>, target: Option<TargetKind>) -> Shape {
         "write the size of the database, for example warehouses = 10",
         count(1..=Shape::MAX_WAREHOUSES),
     );
-    let calls = if target == Some(TargetKind::Mysql) { Calls::Procedures } else { Calls::Statements };
+    let calls = if target.is_some_and(TargetKind::is_server) { Calls::Procedures } else { Calls::Statements };
     shape(section, &Shape::new(warehouses.unwrap_or(1), calls), target)
 }
 
