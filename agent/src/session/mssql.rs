@@ -154,6 +154,8 @@ impl Session for MssqlSession {
     }
 
     async fn rollback(&mut self) -> Result<(), Fault> {
+        // Whatever was to be stopped before is over.
+        self.stop.forget();
         match self.client.rollback_transaction().await.map_err(fault::of) {
             Err(fault) if fault::is_no_transaction(&fault) => Ok(()),
             result => result,
@@ -171,7 +173,7 @@ impl Session for MssqlSession {
     }
 
     /// Stops this session's own waiting and sends an attention, which needs no permission; KILL would need one. One that
-    /// arrives between two statements ends the next one: whoever sends it late must expect that.
+    /// comes between two statements ends the next one, unless a rollback comes first.
     fn interrupt(&self) -> Interrupt {
         let stop = Arc::clone(&self.stop);
         Interrupt::Call(Arc::new(move || stop.now()))

@@ -25,6 +25,14 @@ impl Stop {
         self.0.notify_one();
     }
 
+    /// Forgets a wish that came too late: the statement that it meant is over.
+    pub fn forget(&self) {
+        let wish = pin!(self.0.notified());
+        if wish.enable() {
+            tracing::debug!("a statement was stopped after its end");
+        }
+    }
+
     /// Does `work` unless it is stopped first.
     pub async fn unless<T>(
         &self,
