@@ -105,7 +105,7 @@ impl Engine {
             target: mssql(&server),
             stores: true,
             counts_text: false,
-            endless: "WAITFOR DELAY '00:10:00'",
+            endless: "DECLARE @i bigint = 0; WHILE @i < 1000000000000 SET @i = @i + 1",
             table: String::new(),
             prefix: "vufleet_suite",
             _server: None,
