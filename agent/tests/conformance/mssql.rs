@@ -164,7 +164,7 @@ fn a_transaction_stopped_by_its_deadline_leaves_nothing_behind() {
         session.begin(Access::Write).await.unwrap();
         session.execute(Stmt(0), &[], &mut ()).await.unwrap();
         let vufleet_scenarios::session::Interrupt::Call(stop) = session.interrupt() else { panic!("by a call") };
-        let (result, ()) = tokio::join!(session.execute(Stmt(1), &[], &mut ()), async {
+        let (result, ()) = tokio::join!(async { session.execute(Stmt(1), &[], &mut ()).await }, async {
             tokio::time::sleep(Duration::from_millis(300)).await;
             stop();
         });
