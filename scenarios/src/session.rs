@@ -108,11 +108,13 @@ pub enum FaultKind {
     Duplicate,
     /// The transaction outlived its deadline, or was interrupted to end the run.
     Deadline,
+    /// The server is short of memory, threads or quota for now (SQL Server 701, 8645, 10928, 40501).
+    Overloaded,
 }
 
 impl FaultKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [FaultKind; 8] = [
+    pub const ALL: [FaultKind; 9] = [
         FaultKind::Deadlock,
         FaultKind::LockTimeout,
         FaultKind::Serialization,
@@ -121,6 +123,7 @@ impl FaultKind {
         FaultKind::Statement,
         FaultKind::Duplicate,
         FaultKind::Deadline,
+        FaultKind::Overloaded,
     ];
 
     /// The kind's name in results.
@@ -134,6 +137,7 @@ impl FaultKind {
             FaultKind::Statement => "statement",
             FaultKind::Duplicate => "duplicate_key",
             FaultKind::Deadline => "deadline",
+            FaultKind::Overloaded => "overloaded",
         }
     }
 
@@ -144,7 +148,10 @@ impl FaultKind {
 
     /// Whether the same transaction, sent again with the same inputs, may well succeed.
     pub fn is_transient(self) -> bool {
-        matches!(self, FaultKind::Deadlock | FaultKind::LockTimeout | FaultKind::Serialization)
+        matches!(
+            self,
+            FaultKind::Deadlock | FaultKind::LockTimeout | FaultKind::Serialization | FaultKind::Overloaded
+        )
     }
 
     /// Whether the connection cannot be used any more.
