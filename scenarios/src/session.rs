@@ -23,6 +23,11 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// Whether a plain read waits for whoever is changing the row. (On SQL Server the database may say otherwise.)
+    pub fn reads_wait(self) -> bool {
+        self == Dialect::Mssql
+    }
+
     /// Name of the dialect as in `sql/<workload>/<dialect>.sql`.
     pub fn name(self) -> &'static str {
         match self {
@@ -267,6 +272,17 @@ pub trait Session: Sized + 'static {
     /// The server's id of this connection, where it has one.
     fn id(&self) -> Option<u64> {
         None
+    }
+
+    /// The time of this process's host, microseconds since the Unix epoch: for stored procedures that want their caller's.
+    /// None where statements take the database's own.
+    fn now(&self) -> Option<i64> {
+        None
+    }
+
+    /// What an error means that arrived in a row: a procedure caught it and selected its number and its words.
+    fn fault(code: i32, message: &str) -> Fault {
+        Fault::with_code(FaultKind::Statement, code, message)
     }
 
     /// The server's version, as it tells it.

@@ -8,11 +8,12 @@ use super::script::Action;
 use crate::session::Dialect;
 use crate::sql::{Catalogue, Statement};
 
-/// The texts of a dialect. T-SQL understands the portable statements, but has no tables of this workload yet.
+/// The texts of a dialect.
 pub(super) fn catalogue(dialect: Dialect) -> Catalogue {
     Catalogue::parse(match dialect {
         Dialect::Mysql => include_str!("../../sql/oltp/mysql.sql"),
-        Dialect::Sqlite | Dialect::Mssql => include_str!("../../sql/oltp/sqlite.sql"),
+        Dialect::Mssql => include_str!("../../sql/oltp/mssql.sql"),
+        Dialect::Sqlite => include_str!("../../sql/oltp/sqlite.sql"),
     })
 }
 

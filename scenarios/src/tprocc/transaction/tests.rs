@@ -182,6 +182,16 @@ fn rows_that_are_not_there_are_a_fault_that_says_which() {
 }
 
 #[test]
+fn an_order_that_somebody_else_delivers_is_not_delivered_twice() {
+    let (mut workload, mut session) = (seated(&statements(), SEAT), session(&statements(), "DELETE FROM new_order"));
+    while workload.draw().kind != 3 {}
+    let fault = ready(workload.run(&mut session)).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Serialization);
+    let credited = |call: &Call| matches!(call, Call::Execute(sql, _) if sql.starts_with("UPDATE"));
+    assert!(!session.calls.iter().any(credited), "{:?}", session.calls);
+}
+
+#[test]
 fn the_mean_cycle_follows_the_mix() {
     let terminal = |mix| TprocC::terminal(&Shape { mix, ..statements() }).unwrap();
     // (10 x 30 + 10 x 15 + 12 + 7 + 7) / 23
