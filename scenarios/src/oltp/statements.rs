@@ -117,6 +117,16 @@ mod tests {
     }
 
     #[test]
+    fn every_parameter_of_sql_server_has_its_columns_type() {
+        for script in Script::ALL {
+            for statement in list(&Shape::new(script), Dialect::Mssql) {
+                let types = ["int", "char(120)", "char(60)"].map(|it| Some(it.to_owned()));
+                assert!(statement.types.iter().all(|declared| types.contains(declared)), "{statement:?}");
+            }
+        }
+    }
+
+    #[test]
     fn statements_travel_as_the_study_says() {
         for protocol in [Protocol::Prepared, Protocol::Text] {
             let shape = Shape { protocol, ..Shape::new(Script::ReadWrite) };
