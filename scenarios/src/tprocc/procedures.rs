@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    struct Answer(&'static [Value<'static>]);
+    struct Answer([Value<'static>; 6]);
 
     impl Row for Answer {
         fn len(&self) -> usize {
@@ -211,10 +211,9 @@ mod tests {
     fn only_a_missing_number_is_a_rollback() {
         let text = Value::Text("0.0123");
         for (row, expected) in [
-            (&[text, text, text, text, text, Value::Int(3001)][..], OrderNumber::Some(3001)),
-            (&[Value::Decimal(123, 4), text, text, text, text, Value::Null][..], OrderNumber::None),
-            (&[Value::Int(3001), text, text, text, text, text][..], OrderNumber::Some(0)),
-            (&[Value::Null][..], OrderNumber::Silent),
+            ([text, text, text, text, text, Value::Int(3001)], OrderNumber::Some(3001)),
+            ([Value::Decimal(123, 4), text, text, text, text, Value::Null], OrderNumber::None),
+            ([Value::Int(3001), text, text, text, text, text], OrderNumber::Some(0)),
         ] {
             let mut number = OrderNumber::Silent;
             number.row(&Answer(row));
