@@ -130,3 +130,20 @@ impl Mix {
         crate::deck::size(&self.weights())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_summed_where_they_are() {
+        for (dialect, database, sql) in [
+            (Dialect::Mysql, None, "SELECT SUM(d_next_o_id) FROM district"),
+            (Dialect::Mysql, Some("a`b"), "SELECT SUM(d_next_o_id) FROM `a``b`.district"),
+            (Dialect::Mssql, None, "SELECT SUM(CAST(d_next_o_id AS bigint)) FROM dbo.district"),
+            (Dialect::Mssql, Some("a]b"), "SELECT SUM(CAST(d_next_o_id AS bigint)) FROM [a]]b].dbo.district"),
+        ] {
+            assert_eq!(orders_query(dialect, database), sql);
+        }
+    }
+}

@@ -52,7 +52,8 @@ fn describe(sent: &Sent<'_>) -> String {
         declarations => format!(", @params = N{}", quoted(declarations)),
     };
     format!(
-        "IF SERVERPROPERTY('babelfish') IS NULL EXEC sys.sp_describe_undeclared_parameters @tsql = N{batch}{declared}"
+        "IF SERVERPROPERTY('babelfish') IS NULL BEGIN \
+         EXEC sys.sp_describe_undeclared_parameters @tsql = N{batch}{declared} END"
     )
 }
 

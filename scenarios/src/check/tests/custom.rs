@@ -58,13 +58,13 @@ fn every_statement_is_prepared_and_none_is_executed() {
 fn sql_server_compiles_what_it_is_to_describe() {
     let study = own(TargetKind::Mssql);
     let texts: Vec<String> = asked(&study).into_iter().map(|question| question.sql).collect();
-    let ask = "IF SERVERPROPERTY('babelfish') IS NULL EXEC sys.sp_describe_undeclared_parameters @tsql = ";
+    let ask = "IF SERVERPROPERTY('babelfish') IS NULL BEGIN EXEC sys.sp_describe_undeclared_parameters @tsql = ";
     assert_eq!(
         texts,
         [
-            format!("{ask}N'SELECT ''it''''s'', a FROM t WHERE id = @P1', @params = N'@P1 bigint'"),
-            format!("{ask}N'SELECT 2'"),
-            format!("{ask}N'LOCK TABLES t WRITE'"),
+            format!("{ask}N'SELECT ''it''''s'', a FROM t WHERE id = @P1', @params = N'@P1 bigint' END"),
+            format!("{ask}N'SELECT 2' END"),
+            format!("{ask}N'LOCK TABLES t WRITE' END"),
         ]
     );
     for (error, fatal) in [
