@@ -120,6 +120,30 @@ pub fn split(sql: &str, dialect: Dialect) -> Vec<&str> {
     trimmed.filter(|statement| !statement.is_empty()).collect()
 }
 
+/// The batches of T-SQL: what stands between lines that say `GO` and nothing else. None where no line does.
+pub fn batches(sql: &str) -> Option<Vec<&str>> {
+    let mut batches = Vec::new();
+    let (mut begin, mut at) = (0, 0);
+    for line in sql.split_inclusive('\n') {
+        if is_go(line) {
+            batches.push(&sql[begin..at]);
+            begin = at + line.len();
+        }
+        at += line.len();
+    }
+    if begin == 0 {
+        return None;
+    }
+    batches.push(&sql[begin..]);
+    let trimmed = batches.into_iter().map(|batch| body(batch, Dialect::Mssql).trim_end());
+    Some(trimmed.filter(|batch| !batch.is_empty()).collect())
+}
+
+/// Whether a line ends a batch: that is for programs to read, no server understands it.
+pub fn is_go(line: &str) -> bool {
+    line.trim().eq_ignore_ascii_case("GO")
+}
+
 /// The text from behind the comments that it starts with.
 pub(super) fn body(sql: &str, dialect: Dialect) -> &str {
     let mut rest = sql.trim_start();
@@ -160,6 +184,22 @@ mod tests {
         assert_eq!(split("SELECT '\\';', 1 # ;\n; DO 1", Dialect::Mysql), ["SELECT '\\';', 1 # ;", "DO 1"]);
         assert_eq!(split("SELECT '\\'; SELECT [a;b]", Dialect::Sqlite), ["SELECT '\\'", "SELECT [a;b]"]);
         assert_eq!(split("SELECT 5--1; SELECT 2", Dialect::Mysql), ["SELECT 5--1", "SELECT 2"]);
+    }
+
+    #[test]
+    fn batches_end_at_lines_that_say_go() {
+        let text = "DECLARE @i int = 0;\nSET @i = 1; -- GO\n go \n-- the second\nSELECT 'GO' AS go\nGO\nGO\n";
+        let all: &[&str] = &["DECLARE @i int = 0;\nSET @i = 1; -- GO", "SELECT 'GO' AS go"];
+        assert_eq!(batches(text), Some(all.to_vec()));
+        for (text, expected) in [
+            ("SELECT 1; SELECT 2", None),
+            ("GOTO a", None),
+            ("", None),
+            ("GO", Some(vec![])),
+            ("1\r\nGO\r\n", Some(vec!["1"])),
+        ] {
+            assert_eq!(batches(text), expected, "{text:?}");
+        }
     }
 
     #[test]

@@ -48,7 +48,8 @@ fn transactions(out: &mut String, shape: &custom::Shape, profile: &str) {
     for transaction in &shape.transactions {
         let own = transaction.steps.iter().map(|step| step.statement.sql.clone());
         let texts: Vec<String> = if transaction.transactional {
-            [String::from("BEGIN")].into_iter().chain(own).chain([String::from("COMMIT")]).collect()
+            let begin = if shape.dialect == Dialect::Mssql { "BEGIN TRANSACTION" } else { "BEGIN" };
+            [begin.to_owned()].into_iter().chain(own).chain([String::from("COMMIT")]).collect()
         } else {
             own.collect()
         };
