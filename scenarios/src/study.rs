@@ -14,12 +14,14 @@ mod read;
 mod ready;
 mod schedule;
 mod section;
+mod size;
 mod sql_files;
 mod syntax;
 mod target;
 #[cfg(test)]
 mod tests;
 mod value;
+mod variants;
 mod workload;
 
 use std::collections::BTreeMap;

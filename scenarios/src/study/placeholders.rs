@@ -56,7 +56,7 @@ impl Change {
     }
 
     /// Every text that may hold a placeholder, and whether `{remembered:NAME}` may be one of them.
-    pub(super) fn texts(&self) -> impl Iterator<Item = (&str, bool)> {
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, bool)> {
         let applied = self.apply.iter().filter_map(sql_of).map(|sql| (sql, false));
         let verified = self.verify.iter().flat_map(|require| [(require.sql.as_str(), false), (&require.equals, false)]);
         let reverted = self.revert.iter().filter_map(sql_of).map(|sql| (sql, true));

@@ -56,7 +56,7 @@ fn an_empty_study_is_told_what_it_needs() {
 }
 
 /// One change to a good study, the key that is blamed, and a part of what is said.
-fn assert_refusals(base: &str, cases: &[(&str, &str, &str)]) {
+pub(super) fn assert_refusals(base: &str, cases: &[(&str, &str, &str)]) {
     for (set, key, words) in cases {
         let refusal = read(base, &with(&[set])).expect_err(set);
         let [problem] = refusal.problems.as_slice() else { panic!("{set}: one problem, not {refusal}") };
@@ -169,7 +169,6 @@ fn what_this_version_does_not_do_is_recognised() {
             ("target.instance=SQL2022", "target.instance", "does not do SQL Server yet"),
             ("target.tls=strict", "target.tls", "does not do \"strict\" yet"),
             ("schedule.repetitions={ min = 5 }", "schedule.repetitions", "write a number"),
-            ("variants=[{ name = \"a\", apply = [] }]", "variants.0.apply", "does not do changes of the database"),
             ("switch=[{ at = \"60s\" }]", "switch", "does not do a switch"),
             ("reset={ before = \"run\" }", "reset.before", "does not do \"run\" yet"),
             ("reset={ before = \"never\", method = \"rebuild\" }", "reset.method", "does not do resets"),
