@@ -1,8 +1,8 @@
 //! Where commands become work: one run at a time, jobs and control statements beside it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -67,7 +67,8 @@ impl Desk {
         self.holds.are_undoing()
     }
 
-    /// Sessions connected now.(&self) -> u32 {
+    /// Sessions connected now.
+    pub fn sessions(&self) -> u32 {
         self.run.as_ref().and_then(|run| run.crew.as_ref()).map_or(0, Crew::sessions)
     }
 

@@ -86,13 +86,7 @@ impl Stream {
     /// The same as one of several coordinators that a ledger has had.
     fn welcome_by(&self, coordinator: u64, ledger: u64, last_seq: u64) {
         let lease_ns = 60_000_000_000;
-        self.say(command::Body::Welcome(v1::Welcome {
-            lease_ns,
-            last_seq,
-            coordinator,
-            ledger,
-            ..Default::default()
-        }));
+        self.say(command::Body::Welcome(v1::Welcome { lease_ns, last_seq, coordinator, ledger, ..Default::default() }));
     }
 
     /// Orders a run that the agent cannot make: that it says so is an event.

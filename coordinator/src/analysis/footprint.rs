@@ -22,7 +22,10 @@ pub(super) fn observer(facts: &[Fact]) -> BTreeMap<String, u64> {
 /// The counts among them of what the observer lost.
 pub(super) fn losses(observer: &BTreeMap<String, u64>) -> impl Iterator<Item = (&str, u64)> {
     let is_loss = |name: &str| LOSSES.iter().any(|end| name.ends_with(end));
-    observer.iter().filter(move |(name, count)| **count > 0 && is_loss(name)).map(|(name, count)| (name.as_str(), *count))
+    observer
+        .iter()
+        .filter(move |(name, count)| **count > 0 && is_loss(name))
+        .map(|(name, count)| (name.as_str(), *count))
 }
 
 #[cfg(test)]

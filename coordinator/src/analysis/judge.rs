@@ -118,10 +118,10 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
         reasons.push(Reason::NotStarted { counts: Some((measured.not_started, measured.due)) });
     }
     reasons.extend(behind(measured, facts.sessions));
-    reasons.extend(footprint::losses(&footprint::observer(&fold.facts)).map(|(what, count)| Reason::ObserverLost {
-        what: what.replace('_', " "),
-        count: Some(count),
-    }));
+    reasons.extend(
+        footprint::losses(&footprint::observer(&fold.facts))
+            .map(|(what, count)| Reason::ObserverLost { what: what.replace('_', " "), count: Some(count) }),
+    );
 }
 
 /// Whether open arrivals queued up inside the window by more than their own irregularity explains.

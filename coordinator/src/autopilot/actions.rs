@@ -145,10 +145,10 @@ fn difference(require: &Require, answer: &Answer) -> Option<String> {
     }
 }
 
-/// The one value of an answer; none of no row and of NULL.
+/// The one value of an answer, in the last column of its first row, so that SHOW has one too; none of no row and of NULL.
 pub(super) fn single(answer: &Answer) -> Option<&str> {
     match answer {
-        Answer::Rows(rows) => rows.first()?.first()?.as_deref(),
+        Answer::Rows(rows) => rows.first()?.last()?.as_deref(),
         Answer::Failed(_) => None,
     }
 }
@@ -185,6 +185,8 @@ mod tests {
     #[test]
     fn a_state_that_differs_is_told_with_both_values() {
         assert_eq!(difference(&require("1"), &rows(&[Some(" 1\n")])), None);
+        let shown = Answer::Rows(vec![vec![Some("logging".to_owned()), Some("1".to_owned())]]);
+        assert_eq!(difference(&require("1"), &shown), None);
         for (answer, words) in [
             (rows(&[Some("0")]), "SELECT @@logging returned \"0\", expected \"1\""),
             (rows(&[None]), "SELECT @@logging returned nothing, expected \"1\""),

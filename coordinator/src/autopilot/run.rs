@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use vufleet_proto::v1::{self, command, event, phase};
 use vufleet_scenarios::check;
 use vufleet_scenarios::plan::PlannedRun;
-use vufleet_scenarios::study::{Measure, Profile, TargetKind, When};
+use vufleet_scenarios::study::{Measure, Profile, When};
 use vufleet_scenarios::tprocc::ORDERS;
 
 use self::facts::facts;

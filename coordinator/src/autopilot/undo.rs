@@ -81,7 +81,10 @@ pub(super) async fn settle(pilot: &mut Pilot) -> Result<(), Halt> {
         match undo(pilot, standing.run, &standing.undo).await {
             Ok(()) => {
                 let Standing { variant, study, run, .. } = &standing;
-                pilot.teller.warn(format!("variant {variant} of study {study} (run {run}) was still on; it is undone")).await;
+                pilot
+                    .teller
+                    .warn(format!("variant {variant} of study {study} (run {run}) was still on; it is undone"))
+                    .await;
             }
             Err(Halt::Refused(why)) => {
                 let sentence = standing.sentence();

@@ -115,7 +115,10 @@ fn touched(out: &mut String, study: &Study) {
         say(out, format_args!("  runs the profiles' setup statements before their runs"));
     }
     if study.variants.iter().any(|variant| variant.change != Change::default()) {
-        say(out, format_args!("  applies variants with the control login, and undoes each after its run (--sql shows how)"));
+        say(
+            out,
+            format_args!("  applies variants with the control login, and undoes each after its run (--sql shows how)"),
+        );
     }
     let makes = if own_sql { "whatever they need has to be there" } else { "`schema build` makes these tables" };
     say(out, format_args!("{makes}; `run` neither makes nor drops any"));

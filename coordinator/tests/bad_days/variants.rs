@@ -121,16 +121,14 @@ fn a_variant_that_somebody_else_ended_makes_its_run_invalid_and_the_group_runs_a
 fn a_variant_that_cannot_be_applied_ends_the_study_and_is_undone_as_far_as_it_got() {
     let variants = only_lazy().replace("_commit = 0\"]", "_commit = 0\", \"SET GLOBAL no_such_variable = 1\"]");
     let (server, lab) = at_work(&variants);
-    lab.run("run study.toml").expect(1).says(&[
-        "variant lazy could not be applied",
-        "SET GLOBAL no_such_variable = 1",
-    ]);
+    lab.run("run study.toml").expect(1).says(&["variant lazy could not be applied", "SET GLOBAL no_such_variable = 1"]);
     assert_eq!(flush(&server), BEFORE);
 }
 
 #[test]
 fn what_cannot_be_remembered_is_not_changed() {
-    let variants = only_lazy().replace("flush = \"SELECT @@GLOBAL.innodb_flush_log_at_trx_commit\"", "flush = \"SELECT NULL\"");
+    let variants =
+        only_lazy().replace("flush = \"SELECT @@GLOBAL.innodb_flush_log_at_trx_commit\"", "flush = \"SELECT NULL\"");
     let (server, lab) = at_work(&variants);
     lab.run("run study.toml --set schedule.max_repeats=1")
         .expect(3)
@@ -200,7 +198,8 @@ fn a_coordinator_that_is_killed_loses_its_variants_with_the_lease_of_its_agents(
     job.end().expect(1);
     eventually("the agent undoes the variant when its lease has run out", || flush(&server) == BEFORE);
     let again = Coordinator::listen(&lab, &address, "--lease 3s");
-    let all_here = || ["load-1", "db-1"].iter().all(|name| listed(&lab, &again.url).iter().any(|line| is_here(line, name)));
+    let all_here =
+        || ["load-1", "db-1"].iter().all(|name| listed(&lab, &again.url).iter().any(|line| is_here(line, name)));
     eventually("the agents are back", all_here);
     eventually("the ledger hears that it is undone", || {
         !lab.run("show last").expect(0).out.contains("may still be on")
@@ -216,7 +215,8 @@ fn agents_of_a_coordinator_that_comes_back_at_once_undo_its_variants_at_once() {
     let (server, lab) = at_work(&only_lazy());
     let coordinator = Coordinator::start(&lab, "--lease 300s");
     let _agents = fleet(&lab, &coordinator);
-    let run = format!("run study.toml --coordinator {} --wait-for-agents 2 --set schedule.measure=60s", coordinator.url);
+    let run =
+        format!("run study.toml --coordinator {} --wait-for-agents 2 --set schedule.measure=60s", coordinator.url);
     let mut job = lab.start(&run);
     lab.await_load(&mut job, 1, 1);
     let address = coordinator.address().to_owned();
@@ -332,7 +332,9 @@ undone = [{ sql = "SELECT count(*) FROM sqlite_master WHERE name IN ('audited', 
     let lab = Lab::new(&(study::small("kind = \"sqlite\"\npath = \"bench.db\"") + variants));
     lab.run("schema build study.toml").expect(0);
     let plan = lab.run("plan study.toml --sql").expect(0);
-    for words in ["audited: before each of its runs connects: applied by 2 statements", "CREATE TRIGGER IF NOT EXISTS audited"] {
+    for words in
+        ["audited: before each of its runs connects: applied by 2 statements", "CREATE TRIGGER IF NOT EXISTS audited"]
+    {
         assert!(plan.out.contains(words), "{words:?} in {plan}");
     }
     let mut job = lab.start("run study.toml --out out");

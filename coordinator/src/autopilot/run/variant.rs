@@ -95,8 +95,11 @@ impl Flight<'_> {
             return Ok(None);
         }
         let undo = Undo::of(change);
-        let holds = holds(pilot, &change.revert)
-            .map_err(|message| Trouble::Failed { agent: String::new(), message, refused: false })?;
+        let holds = holds(pilot, &change.revert).map_err(|message| Trouble::Failed {
+            agent: String::new(),
+            message,
+            refused: false,
+        })?;
         let holders: BTreeSet<String> = holds.keys().cloned().collect();
         let (run, variant, at_ns) = (self.run, self.order.planned.variant.clone(), pilot.core.clock.now());
         let fact = Fact::Applied { variant, at_ns, undo: undo.clone(), holders };

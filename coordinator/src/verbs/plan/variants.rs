@@ -144,10 +144,10 @@ mod tests {
         };
         let told = statements(&variant(change));
         let [(first, applied), (_, reverted), (last, _)] = told.as_slice() else { panic!("{told:?}") };
-        assert_eq!((first.as_str(), applied[0].as_str()), (
-            "variant audit, applied before each of its runs connects",
-            "SET GLOBAL a = 1"
-        ));
+        assert_eq!(
+            (first.as_str(), applied[0].as_str()),
+            ("variant audit, applied before each of its runs connects", "SET GLOBAL a = 1")
+        );
         assert_eq!(reverted, &["SET GLOBAL a = {remembered:a}"]);
         assert_eq!(last, "variant audit, once it is undone, must return {remembered:a}");
     }
