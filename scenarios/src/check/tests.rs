@@ -2,6 +2,7 @@
 
 mod custom;
 mod fleet;
+mod mssql;
 mod server;
 mod tables;
 
@@ -14,7 +15,9 @@ use crate::study::*;
 
 fn study_on(kind: TargetKind, vus: u32) -> Study {
     let target = match kind {
-        TargetKind::Mysql => "host = 'db'\ndatabase = 'sbtest'\nuser = 'bench'\npassword = { env = 'P' }",
+        TargetKind::Mysql | TargetKind::Mssql => {
+            "host = 'db'\ndatabase = 'sbtest'\nuser = 'bench'\npassword = { env = 'P' }"
+        }
         TargetKind::Sqlite => "path = 'bench.db'",
         TargetKind::Simulated => "service_time = '2ms'",
     };

@@ -2,7 +2,6 @@
 //! a module of its own.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use toml_edit::{Document, Item};
@@ -10,13 +9,12 @@ use toml_edit::{Document, Item};
 use super::edits::{self, Edited, Edits};
 use super::mistakes::{Mistakes, Objection};
 use super::section::Section;
-use super::value::{choice, flag, integer, not_yet, number, text, time, title, wrong_type};
-use super::{Change, FleetChoice, Measure, Monitor, Refusal, ReportChoice, Require, Share, Study, Variant};
-use super::{profiles, schedule, syntax, target, workload};
+use super::value::{choice, flag, integer, number, text, title, wrong_type};
+use super::{Change, FleetChoice, Measure, Refusal, ReportChoice, Require, Share, Study, Variant};
+use super::{monitor, profiles, schedule, syntax, target, workload};
 
 const BASELINE: &str = "baseline";
 const CONFIDENCE: f64 = 0.95;
-const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reads a study, edits first, or says everything that is wrong with it.
 ///
@@ -45,7 +43,7 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
     }
     let require = require(root);
     let variants = variants(root);
-    let monitor = monitor(root);
+    let monitor = monitor::monitor(root, target.as_ref().map(|target| target.kind), &profiles);
     let report = report(root, &variants);
     reset(root);
     root.later("switch", "a switch of variants in mid-run", "remove [[switch]]");
@@ -140,22 +138,6 @@ fn variants(root: &Section<'_>) -> Vec<Variant> {
         variants.push(Variant { name: BASELINE.to_owned(), change: Change::default() });
     }
     variants
-}
-
-fn monitor(root: &Section<'_>) -> Monitor {
-    let section = root.section("monitor");
-    let monitor = Monitor {
-        interval: section
-            .value("interval", time(Duration::from_millis(100)..=Duration::from_secs(60)))
-            .unwrap_or(INTERVAL),
-        process: section.value("process", title),
-    };
-    section.value("requests", |item| match flag(item)? {
-        true => Err(not_yet("samples of each session's requests", "write requests = false, or remove it")),
-        false => Ok(()),
-    });
-    section.finish();
-    monitor
 }
 
 fn report(root: &Section<'_>, variants: &[Variant]) -> ReportChoice {
