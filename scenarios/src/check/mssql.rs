@@ -103,11 +103,22 @@ impl Server<'_> {
         self.study.profiles.iter().max_by_key(|profile| profile.sessions())
     }
 
+    /// The first line of what the server says of itself; the rest is a copyright and the operating system's name.
+    fn product(&self) -> Option<&str> {
+        Some(self.cell(SERVER, 4)?.lines().next()?.trim())
+    }
+
+    /// Or does it only speak SQL Server's protocol?
+    fn is_microsofts(&self) -> bool {
+        self.product().is_none_or(|product| product.starts_with("Microsoft"))
+    }
+
     fn identity(&self) -> Option<Finding> {
         let (version, edition) = (self.cell(SERVER, 0)?, self.cell(SERVER, 1).unwrap_or("unknown edition"));
-        // The rest of it is a copyright and the operating system's name.
-        let product = self.cell(SERVER, 4)?.lines().next().unwrap_or_default().trim();
-        let what = format!("the server is {product}, version {version}, {edition}");
+        let what = format!("the server is {}, version {version}, {edition}", self.product()?);
+        if !self.is_microsofts() {
+            return Some(Finding::note(what, "expect it to lack what only SQL Server itself has"));
+        }
         Some(match self.cell(SERVER, 2) {
             Some(EXPRESS) => Finding::warning(
                 what,
@@ -176,7 +187,7 @@ impl Server<'_> {
     }
 
     fn permission(&self) -> Option<Finding> {
-        if self.may_see_state()? {
+        if self.may_see_state()? || !self.is_microsofts() {
             return None;
         }
         let login = self.cell(PERMISSION, 2).unwrap_or("LOGIN");
@@ -193,7 +204,7 @@ impl Server<'_> {
 
     /// A login that may not see them has been told so.
     fn counters(&self) -> Option<Finding> {
-        if self.may_see_state() == Some(false) {
+        if self.may_see_state() == Some(false) && self.is_microsofts() {
             return None;
         }
         match self.answers.get(COUNTERS)? {
@@ -211,11 +222,11 @@ impl Server<'_> {
 
     /// Without the permission every session sees its own requests alone, and nothing says so.
     fn requests(&self) -> Option<Finding> {
-        let blind = self.study.monitor.requests && self.may_see_state() == Some(false);
-        blind.then(|| {
+        let blind = self.may_see_state() == Some(false) || !self.is_microsofts();
+        (blind && self.study.monitor.requests).then(|| {
             Finding::fatal(
-                "monitor.requests is true, but the control login sees no requests but its own",
-                "grant it the permission named above, or write monitor.requests = false",
+                "monitor.requests is true, but the control login sees no requests but its own, if any",
+                "grant it VIEW SERVER STATE on SQL Server itself, or write monitor.requests = false",
             )
         })
     }

@@ -129,9 +129,20 @@ fn an_engine_without_the_views_is_told_of_and_runs() {
     let changes = [
         ("performance counters", failed("relation \"sys.dm_os_performance_counters\" does not exist (208)")),
         ("server settings", answer(&[])),
+        ("permission to see the server's state", Answer::Rows(vec![vec![Some("0".to_owned()), None, None]])),
+        ("database settings", Answer::Rows(vec![vec![Some("sbtest".to_owned()), Some("1".to_owned()), None, None]])),
+        (
+            "server",
+            answer(&[&["12.0.2000.8", "Standard Edition", "2", "500", "Babelfish for PostgreSQL with SQL Server\nDec 1"]]),
+        ),
     ];
     let found = beside_notes(&of_mssql(), &changes);
     assert_one(&found, Severity::Warning, &["counters cannot be read: relation", "NOPM is counted all the same"]);
+    let told = on(&of_mssql(), &changes);
+    assert!(told.iter().any(|(_, text)| text.contains("SQL Server, version 12.0.2000.8")), "{told:#?}");
+    let mut looking = of_mssql();
+    looking.monitor.requests = true;
+    assert_eq!(beside_notes(&looking, &changes)[0].0, Severity::Fatal);
     let disabled = [("performance counters", answer(&[&["0"]]))];
     assert_one(&beside_notes(&of_mssql(), &disabled), Severity::Warning, &["counters are disabled", "3409"]);
 }
