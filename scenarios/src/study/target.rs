@@ -90,7 +90,7 @@ pub(super) fn target(root: &Section<'_>) -> Option<Target> {
         return None;
     }
     let remedy = "write kind = \"mysql\", \"mssql\", \"sqlite\" or \"simulated\"";
-    let kind = section.required("kind", remedy, choice(&KINDS, &LATER_KINDS))?;
+    let kind = section.required("kind", remedy, choice(&KINDS, &[]))?;
     let mut target = Target {
         kind,
         host: None,
