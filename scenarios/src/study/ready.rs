@@ -10,8 +10,9 @@ pub struct Ready {
 }
 
 /// Every ready-made study.
-pub const READY: [Ready; 5] = [
+pub const READY: [Ready; 6] = [
     Ready { name: "cpu-loop-mariadb", text: include_str!("../../studies/cpu-loop-mariadb.toml") },
+    Ready { name: "cpu-loop-mssql", text: include_str!("../../studies/cpu-loop-mssql.toml") },
     Ready { name: "demo", text: include_str!("../../studies/demo.toml") },
     Ready { name: "oltp-levels", text: include_str!("../../studies/oltp-levels.toml") },
     Ready { name: "rehearsal", text: include_str!("../../studies/rehearsal.toml") },
