@@ -8,6 +8,7 @@ mod commands;
 mod custom;
 mod demand;
 mod fleet;
+mod mssql;
 mod schema;
 mod server;
 mod terminals;
@@ -128,7 +129,8 @@ impl std::fmt::Display for Finding {
 pub fn questions(study: &Study) -> Vec<Question> {
     let mut questions = match study.target.kind {
         TargetKind::Mysql => server::questions(),
-        TargetKind::Mssql | TargetKind::Sqlite | TargetKind::Simulated => Vec::new(),
+        TargetKind::Mssql => mssql::questions(),
+        TargetKind::Sqlite | TargetKind::Simulated => Vec::new(),
     };
     questions.extend(custom::questions(study));
     questions.extend(schema::questions(study));
@@ -148,8 +150,10 @@ pub fn unmet(study: &Study, answers: &Answers) -> Vec<Finding> {
 /// What the answers mean for this study on these agents, the worst first.
 pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<Finding> {
     let mut findings = unanswered(&questions(study), answers);
-    if study.target.kind == TargetKind::Mysql {
-        findings.extend(server::findings(study, answers, agents));
+    match study.target.kind {
+        TargetKind::Mysql => findings.extend(server::findings(study, answers, agents)),
+        TargetKind::Mssql => findings.extend(mssql::findings(study, answers, agents)),
+        TargetKind::Sqlite | TargetKind::Simulated => {}
     }
     findings.extend(custom::findings(study, answers));
     findings.extend(schema::findings(study, answers));
@@ -166,7 +170,11 @@ fn unanswered(questions: &[Question], answers: &Answers) -> Vec<Finding> {
     let unchecked = questions.iter().filter_map(|question| {
         let reason = match answers.get(&question.id) {
             Some(Answer::Rows(_)) => return None,
-            Some(Answer::Failed(_)) if schema::is_own(question) || custom::is_own(question) => return None,
+            Some(Answer::Failed(_))
+                if schema::is_own(question) || custom::is_own(question) || mssql::is_own(question) =>
+            {
+                return None;
+            }
             Some(Answer::Failed(error)) => error.clone(),
             None => "nobody asked".to_owned(),
         };

@@ -11,8 +11,10 @@ use super::fold::{Fold, HostKey, KindTotal};
 use super::footprint;
 use super::host::HostUse;
 use super::judge;
+use super::requests::{RequestLook, SessionRequests};
 use super::sample::Sample;
 use super::verdict::{Reason, Verdict, verdict};
+use super::waits::Wait;
 use super::window::Window;
 use super::witness::Witness;
 use crate::ledger::DrivingAgent;
@@ -72,6 +74,12 @@ pub struct RunReport {
     pub latencies: Vec<KindLatencies>,
     /// Every reading of the database's own counters.
     pub counters: Counters,
+    /// What the database's workers waited for inside the window, the longest first.
+    pub waits: Vec<Wait>,
+    /// What was seen of single sessions inside the window, where the study asks for it.
+    pub requests: Vec<SessionRequests>,
+    /// Every look at a session's request.
+    pub looks: Vec<RequestLook>,
     /// The server's version.
     pub target_version: Option<String>,
     /// How the target was reached.
@@ -181,6 +189,7 @@ impl RunReport {
         report.host_series = fold.host_series();
         report.samples = fold.samples;
         report.counters = fold.counters;
+        report.looks = fold.looks;
         report
     }
 
@@ -213,6 +222,9 @@ impl RunReport {
             host_series: Vec::new(),
             latencies: Vec::new(),
             counters: Counters::default(),
+            waits: Vec::new(),
+            requests: Vec::new(),
+            looks: Vec::new(),
             target_version: facts.and_then(|facts| facts.target_version.clone()),
             connection: facts.and_then(|facts| facts.connection.clone()),
             shared_host: facts.is_some_and(|facts| facts.shared_host),

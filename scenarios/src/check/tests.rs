@@ -2,6 +2,7 @@
 
 mod custom;
 mod fleet;
+mod mssql;
 mod server;
 mod tables;
 
