@@ -148,10 +148,7 @@ impl FaultKind {
 
     /// Whether the same transaction, sent again with the same inputs, may well succeed.
     pub fn is_transient(self) -> bool {
-        matches!(
-            self,
-            FaultKind::Deadlock | FaultKind::LockTimeout | FaultKind::Serialization | FaultKind::Overloaded
-        )
+        matches!(self, FaultKind::Deadlock | FaultKind::LockTimeout | FaultKind::Serialization | FaultKind::Overloaded)
     }
 
     /// Whether the connection cannot be used any more.
@@ -267,6 +264,17 @@ pub trait Session: Sized + 'static {
     /// The server's id of this connection, where it has one.
     fn id(&self) -> Option<u64> {
         None
+    }
+
+    /// The time of this process's host, microseconds since the Unix epoch: for stored procedures that want their caller's.
+    /// None where statements take the database's own.
+    fn now(&self) -> Option<i64> {
+        None
+    }
+
+    /// What an error means that arrived in a row: a procedure caught it and selected its number and its words.
+    fn fault(code: i32, message: &str) -> Fault {
+        Fault::with_code(FaultKind::Statement, code, message)
     }
 
     /// The server's version, as it tells it.

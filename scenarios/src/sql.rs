@@ -7,7 +7,7 @@ mod call;
 mod lex;
 
 pub use call::Call;
-pub use lex::{first_word, has_placeholder, split, verbatim_length};
+pub use lex::{batches, first_word, has_placeholder, is_go, split, verbatim_length};
 
 use self::lex::{Piece, pieces};
 use crate::session::Dialect;

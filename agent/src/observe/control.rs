@@ -30,8 +30,8 @@ pub fn run(command: &v1::Control) -> v1::ControlResult {
     v1::ControlResult { id: command.id, ..result }
 }
 
-/// The one place where a kind of target becomes a driver.
-fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
+/// The one place where a kind of target becomes a driver. What the command says of study and login is not looked at.
+pub fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -1,13 +1,14 @@
 //! `vufleet plan`: what a study would do, told from the file alone. Connects to nothing, reads no password.
 
 mod sql;
+mod variants;
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use comfy_table::{Table, presets};
 use vufleet_scenarios::plan::{self, PlannedRun};
-use vufleet_scenarios::study::{Measure, Study, Target, TargetKind, Tls, Workload};
+use vufleet_scenarios::study::{Change, Measure, Study, Target, TargetKind, Tls, Workload};
 
 use crate::args::Plan;
 use crate::exit::Exit;
@@ -33,6 +34,7 @@ fn describe(study: &Study) -> String {
     heading(&mut out, study, &runs);
     out.push_str(&order(study, &runs).trim_fmt());
     out.push_str("\n\n");
+    out.push_str(&variants::describe(study));
     touched(&mut out, study);
     out
 }
@@ -111,6 +113,12 @@ fn touched(out: &mut String, study: &Study) {
     }
     if study.profiles.iter().any(|profile| !profile.setup.is_empty()) {
         say(out, format_args!("  runs the profiles' setup statements before their runs"));
+    }
+    if study.variants.iter().any(|variant| variant.change != Change::default()) {
+        say(
+            out,
+            format_args!("  applies variants with the control login, and undoes each after its run (--sql shows how)"),
+        );
     }
     let makes = if own_sql { "whatever they need has to be there" } else { "`schema build` makes these tables" };
     say(out, format_args!("{makes}; `run` neither makes nor drops any"));

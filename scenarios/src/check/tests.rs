@@ -2,6 +2,7 @@
 
 mod custom;
 mod fleet;
+mod mssql;
 mod server;
 mod tables;
 
@@ -14,7 +15,9 @@ use crate::study::*;
 
 fn study_on(kind: TargetKind, vus: u32) -> Study {
     let target = match kind {
-        TargetKind::Mysql => "host = 'db'\ndatabase = 'sbtest'\nuser = 'bench'\npassword = { env = 'P' }",
+        TargetKind::Mysql | TargetKind::Mssql => {
+            "host = 'db'\ndatabase = 'sbtest'\nuser = 'bench'\npassword = { env = 'P' }"
+        }
         TargetKind::Sqlite => "path = 'bench.db'",
         TargetKind::Simulated => "service_time = '2ms'",
     };
@@ -30,7 +33,7 @@ fn study_on(kind: TargetKind, vus: u32) -> Study {
     study
 }
 
-fn study(vus: u32) -> Study {
+pub(super) fn study(vus: u32) -> Study {
     study_on(TargetKind::Mysql, vus)
 }
 
@@ -72,10 +75,12 @@ fn answers(changes: &[(&str, &str)]) -> Answers {
     ])
 }
 
-fn agent(name: &str, sessions: u64) -> AgentFacts {
+pub(super) fn agent(name: &str, sessions: u64) -> AgentFacts {
     AgentFacts {
         name: name.to_owned(),
         machine: format!("machine of {name}"),
+        labels: BTreeMap::new(),
+        commands: Vec::new(),
         observes: false,
         open_files: 524_288,
         somaxconn: 4096,

@@ -77,6 +77,7 @@ pub fn verbatim_length(dialect: Dialect, text: &str) -> usize {
     match text.as_bytes()[0] {
         quote @ (b'\'' | b'"') => quoted_length(text, quote, mysql),
         b'`' => quoted_length(text, b'`', false),
+        b'[' if dialect == Dialect::Mssql => bracketed_length(text),
         b'[' if !mysql => quoted_length(text, b']', false),
         b'/' if text.starts_with("/*") => text[2..].find("*/").map_or(text.len(), |end| end + 4),
         b'#' if mysql => line(),
@@ -101,6 +102,20 @@ fn quoted_length(text: &str, end: u8, backslash: bool) -> usize {
     text.len()
 }
 
+/// In T-SQL a bracket within brackets is doubled; what stands behind the first of the two is inside still.
+fn bracketed_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while at < bytes.len() {
+        match (bytes[at], bytes.get(at + 1)) {
+            (b']', Some(b']')) => at += 2,
+            (b']', _) => return at + 1,
+            _ => at += 1,
+        }
+    }
+    text.len()
+}
+
 /// The statements of a text, without the semicolons between them, and the comments and white space around each. What
 /// holds nothing else is none.
 pub fn split(sql: &str, dialect: Dialect) -> Vec<&str> {
@@ -118,6 +133,30 @@ pub fn split(sql: &str, dialect: Dialect) -> Vec<&str> {
     statements.push(&sql[begin..]);
     let trimmed = statements.into_iter().map(|statement| body(statement, dialect).trim_end());
     trimmed.filter(|statement| !statement.is_empty()).collect()
+}
+
+/// The batches of T-SQL: what stands between lines that say `GO` and nothing else. None where no line does.
+pub fn batches(sql: &str) -> Option<Vec<&str>> {
+    let mut batches = Vec::new();
+    let (mut begin, mut at) = (0, 0);
+    for line in sql.split_inclusive('\n') {
+        if is_go(line) {
+            batches.push(&sql[begin..at]);
+            begin = at + line.len();
+        }
+        at += line.len();
+    }
+    if begin == 0 {
+        return None;
+    }
+    batches.push(&sql[begin..]);
+    let trimmed = batches.into_iter().map(|batch| body(batch, Dialect::Mssql).trim_end());
+    Some(trimmed.filter(|batch| !batch.is_empty()).collect())
+}
+
+/// Whether a line ends a batch: that is for programs to read, no server understands it.
+pub fn is_go(line: &str) -> bool {
+    line.trim().eq_ignore_ascii_case("GO")
 }
 
 /// The text from behind the comments that it starts with.
@@ -158,8 +197,25 @@ mod tests {
             assert_eq!(split(" ;\n -- nothing\n; /* at all */", dialect), [""; 0]);
         }
         assert_eq!(split("SELECT '\\';', 1 # ;\n; DO 1", Dialect::Mysql), ["SELECT '\\';', 1 # ;", "DO 1"]);
+        assert_eq!(split("SELECT [a]];b]; SELECT [", Dialect::Mssql), ["SELECT [a]];b]", "SELECT ["]);
         assert_eq!(split("SELECT '\\'; SELECT [a;b]", Dialect::Sqlite), ["SELECT '\\'", "SELECT [a;b]"]);
         assert_eq!(split("SELECT 5--1; SELECT 2", Dialect::Mysql), ["SELECT 5--1", "SELECT 2"]);
+    }
+
+    #[test]
+    fn batches_end_at_lines_that_say_go() {
+        let text = "DECLARE @i int = 0;\nSET @i = 1; -- GO\n go \n-- the second\nSELECT 'GO' AS go\nGO\nGO\n";
+        let all: &[&str] = &["DECLARE @i int = 0;\nSET @i = 1; -- GO", "SELECT 'GO' AS go"];
+        assert_eq!(batches(text), Some(all.to_vec()));
+        for (text, expected) in [
+            ("SELECT 1; SELECT 2", None),
+            ("GOTO a", None),
+            ("", None),
+            ("GO", Some(vec![])),
+            ("1\r\nGO\r\n", Some(vec!["1"])),
+        ] {
+            assert_eq!(batches(text), expected, "{text:?}");
+        }
     }
 
     #[test]

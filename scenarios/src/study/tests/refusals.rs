@@ -56,7 +56,7 @@ fn an_empty_study_is_told_what_it_needs() {
 }
 
 /// One change to a good study, the key that is blamed, and a part of what is said.
-fn assert_refusals(base: &str, cases: &[(&str, &str, &str)]) {
+pub(super) fn assert_refusals(base: &str, cases: &[(&str, &str, &str)]) {
     for (set, key, words) in cases {
         let refusal = read(base, &with(&[set])).expect_err(set);
         let [problem] = refusal.problems.as_slice() else { panic!("{set}: one problem, not {refusal}") };
@@ -236,13 +236,32 @@ fn what_this_version_does_not_do_is_recognised() {
         LEAST,
         &[
             ("schedule.repetitions={ min = 5 }", "schedule.repetitions", "write a number"),
-            ("variants=[{ name = \"a\", apply = [] }]", "variants.0.apply", "does not do changes of the database"),
             ("switch=[{ at = \"60s\" }]", "switch", "does not do a switch"),
             ("reset={ before = \"run\" }", "reset.before", "does not do \"run\" yet"),
             ("reset={ before = \"never\", method = \"rebuild\" }", "reset.method", "does not do resets"),
-            ("monitor.requests=true", "monitor.requests", "does not do samples of each session's requests yet"),
         ],
     );
+}
+
+#[test]
+fn requests_are_looked_at_on_sql_server_and_of_few_sessions() {
+    let told = |set: &[&str]| {
+        let all = [&["monitor.requests=true"], set].concat();
+        read(LEAST, &with(&all)).map(|study| study.monitor.requests).map_err(|refusal| refusal.to_string())
+    };
+    let mssql = "target.kind=mssql";
+    for (set, words) in [
+        (&[] as &[&str], "only SQL Server tells the CPU time of a request while it runs"),
+        (&[mssql, "profiles.0.vus=33"], "profile 33vu has 33 sessions, and at most 32"),
+        (&[mssql, "profiles.0.vus=[4, 40, 33]"], "profile 40vu has 40 sessions"),
+        (&[mssql, "profiles.0.vus=11", "profiles.0.sessions_per_vu=3"], "has 33 sessions"),
+    ] {
+        let refusal = told(set).expect_err("refused");
+        assert!(refusal.contains("monitor.requests: ") && refusal.contains(words), "{set:?}: {refusal}");
+    }
+    assert_eq!(told(&[mssql, "profiles.0.vus=32"]), Ok(true));
+    assert_eq!(told(&[mssql, "profiles.0.vus=16", "profiles.0.sessions_per_vu=2"]), Ok(true));
+    assert_eq!(told(&["target.kind=simulated"]), Ok(true), "a rehearsal of the same study");
 }
 
 #[test]
