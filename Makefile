@@ -3,7 +3,7 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: demo test lint bench tools
+.PHONY: demo test lint grammar bench tools
 
 # The built-in study on SQLite, with two driving agents and an observer as processes. Under two minutes after the build.
 demo:
@@ -11,13 +11,27 @@ demo:
 	$(CARGO) run --release --quiet --bin vufleet -- demo
 
 # Everything that CI checks.
-test: tools lint
+test: tools lint grammar
 	$(CARGO) build --workspace
 	$(CARGO) test --workspace
 
 lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+# Every T-SQL text that workloads and checks send, held against the grammars of sqlfluff and sqlglot. They are installed once,
+# into target/, in the versions that requirements.txt pins.
+GRAMMAR := scenarios/tests/grammar
+GRAMMARS := target/grammar
+
+grammar: $(GRAMMARS)/installed
+	$(CARGO) run --quiet --package vufleet-scenarios --example tsql > $(GRAMMARS)/texts
+	$(GRAMMARS)/venv/bin/python $(GRAMMAR)/check.py < $(GRAMMARS)/texts
+
+$(GRAMMARS)/installed: $(GRAMMAR)/requirements.txt
+	python3 -m venv --clear $(GRAMMARS)/venv
+	$(GRAMMARS)/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
 
 # Against sysbench on one MariaDB, and TPROC-C; writes the tables of docs/benchmarks.md. Under half an hour after the build, on an otherwise
 # idle machine. A first look: cargo run --release --bin vufleet-bench -- --quick

@@ -239,6 +239,7 @@ pub fn fault_to_proto(kind: FaultKind) -> v1::FaultKind {
         FaultKind::Statement => v1::FaultKind::FaultStatement,
         FaultKind::Duplicate => v1::FaultKind::FaultDuplicate,
         FaultKind::Deadline => v1::FaultKind::FaultDeadline,
+        FaultKind::Overloaded => v1::FaultKind::FaultOverloaded,
     }
 }
 

@@ -16,12 +16,12 @@ use vufleet_scenarios::study::{Study, TargetKind};
 
 use crate::clock::CommonClock;
 use crate::fine;
-use crate::observe::database::DatabaseObserver;
+use crate::observe::database::{DatabaseObserver, Part, mysql};
 use crate::observe::host::{HostRole, HostSampler};
 use crate::observe::orders::{Occasions, OrdersObserver};
 use crate::observe::process::ProcessChoice;
 use crate::outbox::Outlet;
-use crate::session::{MysqlAsyncSession, SqliteSession};
+use crate::session::{MssqlSession, MysqlAsyncSession, SqliteSession};
 
 /// What is to be sampled.
 pub struct WatchPlan {
@@ -149,24 +149,23 @@ async fn read_counters(plan: &WatchPlan, orders: watch::Receiver<Orders>) {
         return;
     }
     match plan.study.target.kind {
-        TargetKind::Mysql => {
-            let server = DatabaseObserver::<MysqlAsyncSession>::new(plan.study.control_target());
-            Counters::<MysqlAsyncSession>::new(plan, Some(server)).read_on(orders).await;
-        }
+        TargetKind::Mysql => Counters::<MysqlAsyncSession>::new(plan, Some(mysql::parts())).read_on(orders).await,
         TargetKind::Sqlite => Counters::<SqliteSession>::new(plan, None).read_on(orders).await,
-        TargetKind::Mssql | TargetKind::Simulated => {}
+        TargetKind::Mssql => Counters::<MssqlSession>::new(plan, None).read_on(orders).await,
+        TargetKind::Simulated => {}
     }
 }
 
 /// What is read of a database: its server's counters, the orders it has taken, or both.
 struct Counters<'a, S> {
     plan: &'a WatchPlan,
-    server: Option<DatabaseObserver<MysqlAsyncSession>>,
+    server: Option<DatabaseObserver<S>>,
     orders: Option<(Occasions, OrdersObserver<S>)>,
 }
 
 impl<'a, S: Session> Counters<'a, S> {
-    fn new(plan: &'a WatchPlan, server: Option<DatabaseObserver<MysqlAsyncSession>>) -> Self {
+    fn new(plan: &'a WatchPlan, parts: Option<Vec<Part>>) -> Self {
+        let server = parts.map(|parts| DatabaseObserver::new(plan.study.control_target(), parts));
         let occasions = Occasions::of(&plan.study, plan.interval);
         let orders = occasions.map(|occasions| (occasions, OrdersObserver::new(Arc::clone(&plan.study))));
         Counters { plan, server, orders }
@@ -212,6 +211,9 @@ impl<'a, S: Session> Counters<'a, S> {
         if let Some(server) = &mut self.server {
             let mut reading = server.read().await;
             reading.own_statements += own_statements;
+            if let Some(lacks) = reading.error.as_ref().filter(|_| !reading.values.is_empty()) {
+                notice(plan, lacks.clone());
+            }
             let (before_ns, after_ns) = (plan.clock.at(reading.before), plan.clock.at(reading.after));
             plan.outlet.send(plan.run, Body::Counters(reading.into_counters(before_ns, after_ns)));
         }

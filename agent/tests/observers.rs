@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use vufleet_agent::observe::control;
-use vufleet_agent::observe::database::{DatabaseObserver, Reading};
+use vufleet_agent::observe::database::{DatabaseObserver, Reading, mysql};
 use vufleet_agent::observe::host::{HostRole, HostSampler};
 use vufleet_agent::observe::process::ProcessChoice;
 use vufleet_agent::session::{MysqlSession, install_tls_provider};
@@ -36,7 +36,7 @@ fn observer(db: &MariaDb) -> DatabaseObserver<MysqlSession> {
     install_tls_provider();
     let mut target = read(&text_on(db, "")).control_target();
     target.password = Some("bench-password".into());
-    DatabaseObserver::new(target)
+    DatabaseObserver::new(target, mysql::parts())
 }
 
 fn growth(name: &str, before: &Reading, after: &Reading) -> u64 {

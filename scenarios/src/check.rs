@@ -4,9 +4,11 @@
 //! Who asks, over which agent and connection, is the coordinator's business. Whether the tables hold the right rows is
 //! `schema verify`'s, and why a target cannot be reached the driver's fault says best.
 
+mod commands;
 mod custom;
 mod demand;
 mod fleet;
+mod mssql;
 mod schema;
 mod server;
 mod terminals;
@@ -55,6 +57,10 @@ pub struct AgentFacts {
     pub name: String,
     /// Equal for agents on one machine.
     pub machine: String,
+    /// What studies choose it by.
+    pub labels: BTreeMap<String, String>,
+    /// Names of the commands of its host that it runs when asked to.
+    pub commands: Vec<String>,
     /// Whether it observes the database's host.
     pub observes: bool,
     /// Open files that its process may have.
@@ -123,7 +129,8 @@ impl std::fmt::Display for Finding {
 pub fn questions(study: &Study) -> Vec<Question> {
     let mut questions = match study.target.kind {
         TargetKind::Mysql => server::questions(),
-        TargetKind::Mssql | TargetKind::Sqlite | TargetKind::Simulated => Vec::new(),
+        TargetKind::Mssql => mssql::questions(),
+        TargetKind::Sqlite | TargetKind::Simulated => Vec::new(),
     };
     questions.extend(custom::questions(study));
     questions.extend(schema::questions(study));
@@ -143,12 +150,15 @@ pub fn unmet(study: &Study, answers: &Answers) -> Vec<Finding> {
 /// What the answers mean for this study on these agents, the worst first.
 pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<Finding> {
     let mut findings = unanswered(&questions(study), answers);
-    if study.target.kind == TargetKind::Mysql {
-        findings.extend(server::findings(study, answers, agents));
+    match study.target.kind {
+        TargetKind::Mysql => findings.extend(server::findings(study, answers, agents)),
+        TargetKind::Mssql => findings.extend(mssql::findings(study, answers, agents)),
+        TargetKind::Sqlite | TargetKind::Simulated => {}
     }
     findings.extend(custom::findings(study, answers));
     findings.extend(schema::findings(study, answers));
     findings.extend(fleet::findings(study, agents));
+    findings.extend(commands::findings(study, agents));
     findings.extend(terminals::findings(study));
     findings.sort_by_key(|finding| finding.severity);
     findings
@@ -160,7 +170,11 @@ fn unanswered(questions: &[Question], answers: &Answers) -> Vec<Finding> {
     let unchecked = questions.iter().filter_map(|question| {
         let reason = match answers.get(&question.id) {
             Some(Answer::Rows(_)) => return None,
-            Some(Answer::Failed(_)) if schema::is_own(question) || custom::is_own(question) => return None,
+            Some(Answer::Failed(_))
+                if schema::is_own(question) || custom::is_own(question) || mssql::is_own(question) =>
+            {
+                return None;
+            }
             Some(Answer::Failed(error)) => error.clone(),
             None => "nobody asked".to_owned(),
         };

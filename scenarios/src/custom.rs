@@ -109,6 +109,16 @@ impl Transaction {
 const ROW_STATEMENTS: [&str; 6] = ["SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE"];
 
 impl Step {
+    /// Declarations of its parameters for SQL Server, as `@P1 int, @P2 char(16)`: as its text has them, or of the type that
+    /// the driver takes for such values.
+    pub fn declarations(&self, parameters: &[Parameter]) -> String {
+        let declared = self.statement.types.iter().zip(&self.slots).enumerate().map(|(index, (declared, slot))| {
+            let generator = || parameters.get(usize::from(*slot)).map_or("bigint", |it| it.generator.mssql_type());
+            format!("@P{} {}", index + 1, declared.as_deref().unwrap_or_else(generator))
+        });
+        declared.collect::<Vec<_>>().join(", ")
+    }
+
     /// A statement whose `:names` are all among the parameters.
     ///
     /// # Panics

@@ -108,11 +108,13 @@ pub enum FaultKind {
     Duplicate,
     /// The transaction outlived its deadline, or was interrupted to end the run.
     Deadline,
+    /// The server is short of memory, threads or quota for now (SQL Server 701, 8645, 10928, 40501).
+    Overloaded,
 }
 
 impl FaultKind {
     /// All kinds, in the order of reports.
-    pub const ALL: [FaultKind; 8] = [
+    pub const ALL: [FaultKind; 9] = [
         FaultKind::Deadlock,
         FaultKind::LockTimeout,
         FaultKind::Serialization,
@@ -121,6 +123,7 @@ impl FaultKind {
         FaultKind::Statement,
         FaultKind::Duplicate,
         FaultKind::Deadline,
+        FaultKind::Overloaded,
     ];
 
     /// The kind's name in results.
@@ -134,6 +137,7 @@ impl FaultKind {
             FaultKind::Statement => "statement",
             FaultKind::Duplicate => "duplicate_key",
             FaultKind::Deadline => "deadline",
+            FaultKind::Overloaded => "overloaded",
         }
     }
 
@@ -144,7 +148,7 @@ impl FaultKind {
 
     /// Whether the same transaction, sent again with the same inputs, may well succeed.
     pub fn is_transient(self) -> bool {
-        matches!(self, FaultKind::Deadlock | FaultKind::LockTimeout | FaultKind::Serialization)
+        matches!(self, FaultKind::Deadlock | FaultKind::LockTimeout | FaultKind::Serialization | FaultKind::Overloaded)
     }
 
     /// Whether the connection cannot be used any more.
@@ -260,6 +264,17 @@ pub trait Session: Sized + 'static {
     /// The server's id of this connection, where it has one.
     fn id(&self) -> Option<u64> {
         None
+    }
+
+    /// The time of this process's host, microseconds since the Unix epoch: for stored procedures that want their caller's.
+    /// None where statements take the database's own.
+    fn now(&self) -> Option<i64> {
+        None
+    }
+
+    /// What an error means that arrived in a row: a procedure caught it and selected its number and its words.
+    fn fault(code: i32, message: &str) -> Fault {
+        Fault::with_code(FaultKind::Statement, code, message)
     }
 
     /// The server's version, as it tells it.

@@ -1,8 +1,13 @@
 //! SQL text as data: named statements in a `.sql` file per dialect, `:name` parameters rewritten once.
+//!
+//! In T-SQL a parameter may say its type, `:c_last::char(16)`: SQL Server converts a value to the declared type once and
+//! then finds it in the index, where an undeclared text would be compared as nvarchar and every row be converted instead.
 
+mod call;
 mod lex;
 
-pub use lex::{first_word, has_placeholder, split, verbatim_length};
+pub use call::Call;
+pub use lex::{batches, first_word, has_placeholder, is_go, split, verbatim_length};
 
 use self::lex::{Piece, pieces};
 use crate::session::Dialect;
@@ -14,6 +19,11 @@ pub struct Statement {
     pub sql: String,
     /// Name of the parameter in each slot, in order; a name used twice takes two slots.
     pub slots: Vec<String>,
+    /// Type that the text declares for the parameter in each slot, as the server spells it. SQL Server only: elsewhere, and
+    /// where nothing is said, the value decides.
+    pub types: Vec<Option<String>>,
+    /// The procedure that it does nothing but call. SQL Server only.
+    pub call: Option<Call>,
     /// How it travels.
     pub protocol: Protocol,
     /// Whether it changes data. An autocommitted write on a connection that breaks has an unknown outcome.
@@ -54,20 +64,34 @@ impl Statement {
     ) -> Statement {
         let mut out = String::with_capacity(sql.len());
         let mut slots: Vec<String> = Vec::new();
+        let mut types: Vec<Option<String>> = Vec::new();
         for piece in pieces(sql, dialect) {
             match piece {
                 Piece::Plain(text) | Piece::Verbatim(text) => out.push_str(text),
-                Piece::Parameter(name) => match expression(name) {
+                Piece::Parameter(name, declared) => match expression(name) {
                     Some(expression) => out.push_str(expression),
                     None => {
                         slots.push(name.to_owned());
+                        types.push(declared.map(str::to_owned));
                         out.push_str(&placeholder(dialect, slots.len()));
                     }
                 },
             }
         }
+        spread_types(&slots, &mut types);
         let writes = !is_read(&out, dialect);
-        Statement { sql: out, slots, protocol, writes }
+        let call = (dialect == Dialect::Mssql).then(|| Call::parse(&out, slots.len())).flatten();
+        Statement { sql: out, slots, types, call, protocol, writes }
+    }
+}
+
+/// A type that is said at one place of a name holds at its other places too, unless they say another.
+fn spread_types(slots: &[String], types: &mut [Option<String>]) {
+    for slot in 0..slots.len() {
+        if types[slot].is_none() {
+            let said = (0..slots.len()).find(|other| slots[*other] == slots[slot] && types[*other].is_some());
+            types[slot] = said.and_then(|other| types[other].clone());
+        }
     }
 }
 
@@ -178,6 +202,35 @@ mod tests {
         let statement = Statement::parse_with(sql, Dialect::Mssql, Protocol::Text, now);
         assert_eq!(statement.sql, "INSERT INTO t VALUES (@P1, NOW(6), ':now', @P2)");
         assert_eq!(statement.slots, ["id", "id"]);
+    }
+
+    #[test]
+    fn a_type_is_declared_once_for_all_places_of_a_name() {
+        let sql = "SELECT a FROM t WHERE c = :c::char(16) AND d = :d AND e > :e::decimal(12, 2) + :c -:f::datetime2(6)";
+        let statement = Statement::parse(sql, Dialect::Mssql, Protocol::Prepared);
+        assert_eq!(statement.sql, "SELECT a FROM t WHERE c = @P1 AND d = @P2 AND e > @P3 + @P4 -@P5");
+        let types: Vec<_> = statement.types.iter().map(Option::as_deref).collect();
+        assert_eq!(types, [Some("char(16)"), None, Some("decimal(12, 2)"), Some("char(16)"), Some("datetime2(6)")]);
+        let two = Statement::parse(":a, :a::int, :a::bigint", Dialect::Mssql, Protocol::Prepared);
+        assert_eq!(two.types, [Some("int".to_owned()), Some("int".to_owned()), Some("bigint".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_no_type_stays_in_the_text() {
+        for (sql, expected) in [
+            (":a::", "@P1::"),
+            (":a::1", "@P1::1"),
+            (":a ::int", "@P1 ::int"),
+            ("geography::Point(:a, 1)", "geography::Point(@P1, 1)"),
+            (":a::char(1", "@P1(1"),
+            (":a::char(x-1)", "@P1(x-1)"),
+            (":a::varchar(max)", "@P1"),
+            (":a::dbo.flag)", "@P1)"),
+        ] {
+            assert_eq!(rewritten(sql, Dialect::Mssql).0, expected, "{sql}");
+        }
+        assert_eq!(rewritten(":a::int", Dialect::Mysql).0, "?::int");
+        assert_eq!(rewritten(":a::int", Dialect::Sqlite).0, "?::int");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 mod duration;
 mod edits;
 mod mistakes;
+mod monitor;
 mod nearest;
 mod placeholders;
 mod profiles;
@@ -596,6 +597,8 @@ pub struct Monitor {
     pub interval: Duration,
     /// Name of the database process, where the listening port does not lead to it.
     pub process: Option<String>,
+    /// Look at what each of the sessions is doing, once an interval.
+    pub requests: bool,
 }
 
 /// How results are told.

@@ -14,6 +14,7 @@ mod transaction;
 
 pub use transaction::TprocC;
 
+use crate::session::Dialect;
 use crate::sql::Protocol;
 
 /// Everything that the study says about the workload, and what all its seats share.
@@ -80,15 +81,26 @@ impl Shape {
 /// Name of the orders counter among a database's counters.
 pub const ORDERS: &str = "sum(d_next_o_id)";
 
-/// The query behind it: its growth is the number of new orders that were committed.
-pub fn orders_query(database: Option<&str>) -> String {
-    format!("SELECT SUM(d_next_o_id) FROM {}", district(database))
+/// The query behind it: its growth is the number of new orders that were committed. The sum needs 64 bits.
+pub fn orders_query(dialect: Dialect, database: Option<&str>) -> String {
+    let number = match dialect {
+        Dialect::Mssql => "CAST(d_next_o_id AS bigint)",
+        Dialect::Mysql | Dialect::Sqlite => "d_next_o_id",
+    };
+    format!("SELECT SUM({number}) FROM {}", district(dialect, database))
 }
 
 /// The table that it is in; quoted, as a name may hold a hyphen.
-pub(crate) fn district(database: Option<&str>) -> String {
-    let place = database.map(|name| format!("`{}`.", name.replace('`', "``"))).unwrap_or_default();
-    format!("{place}district")
+pub(crate) fn district(dialect: Dialect, database: Option<&str>) -> String {
+    let place = database.map(|name| match dialect {
+        Dialect::Mssql => format!("[{}].dbo.", name.replace(']', "]]")),
+        Dialect::Mysql | Dialect::Sqlite => format!("`{}`.", name.replace('`', "``")),
+    });
+    match (place, dialect) {
+        (Some(place), _) => format!("{place}district"),
+        (None, Dialect::Mssql) => "dbo.district".to_owned(),
+        (None, Dialect::Mysql | Dialect::Sqlite) => "district".to_owned(),
+    }
 }
 
 impl Calls {
@@ -116,5 +128,22 @@ impl Mix {
     /// Cards of the smallest deck with these weights; 0 for a mix of nothing.
     pub fn deck_size(&self) -> u32 {
         crate::deck::size(&self.weights())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_summed_where_they_are() {
+        for (dialect, database, sql) in [
+            (Dialect::Mysql, None, "SELECT SUM(d_next_o_id) FROM district"),
+            (Dialect::Mysql, Some("a`b"), "SELECT SUM(d_next_o_id) FROM `a``b`.district"),
+            (Dialect::Mssql, None, "SELECT SUM(CAST(d_next_o_id AS bigint)) FROM dbo.district"),
+            (Dialect::Mssql, Some("a]b"), "SELECT SUM(CAST(d_next_o_id AS bigint)) FROM [a]]b].dbo.district"),
+        ] {
+            assert_eq!(orders_query(dialect, database), sql);
+        }
     }
 }

@@ -99,7 +99,7 @@ impl<S: Session> OrdersObserver<S> {
         let before = Instant::now();
         self.sent += 1;
         let named = self.study.target.database.as_deref();
-        session.query(&orders_query(named), &mut sum).await?;
+        session.query(&orders_query(S::DIALECT, named), &mut sum).await?;
         let nothing = || Fault::new(FaultKind::Statement, "no district has an order number; build the schema first");
         Ok((before, sum.0.ok_or_else(nothing)?))
     }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::change::{self, Change};
 use super::statistics::Summary;
 use super::verdict::Verdict;
-use super::{Metric, Metrics, RunReport};
+use super::waits::{self, Wait};
+use super::{HostReport, Metric, Metrics, RunReport};
 use crate::ledger::Outline;
 
 /// The runs of one variant and profile.
@@ -23,6 +24,8 @@ pub struct Cell {
     pub change: Metrics<Change>,
     /// CPU of each database host, where there are several.
     pub hosts: BTreeMap<String, Summary>,
+    /// What the database's workers waited for most, means over those runs.
+    pub waits: Vec<Wait>,
 }
 
 /// Every cell, profile by profile in the order of the study.
@@ -36,7 +39,7 @@ pub(super) fn cells(outline: &Outline, runs: &[RunReport]) -> Vec<Cell> {
     for profile in &outline.profiles {
         for variant in &outline.variants {
             let runs = counted.get(&(variant.as_str(), profile.id.as_str())).unwrap_or(&nobody);
-            cells.push(Cell::of(variant, &profile.id, runs.values().copied(), outline.confidence));
+            cells.push(Cell::of((variant, &profile.id), runs.values().copied(), outline));
         }
     }
     change::compare(&mut cells, &counted, &outline.baseline, outline.confidence);
@@ -45,18 +48,21 @@ pub(super) fn cells(outline: &Outline, runs: &[RunReport]) -> Vec<Cell> {
 
 impl Cell {
     fn of<'r>(
-        variant: &str,
-        profile: &str,
+        (variant, profile): (&str, &str),
         runs: impl Iterator<Item = &'r RunReport> + Clone,
-        confidence: f64,
+        outline: &Outline,
     ) -> Cell {
+        let confidence = outline.confidence;
         let mut metrics = Metrics::new();
         for metric in Metric::ALL {
             let values: Vec<f64> = runs.clone().filter_map(|run| run.metrics.get(*metric).copied()).collect();
             metrics.put(*metric, Summary::of(&values, confidence));
         }
         let mut by_host: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for host in runs.clone().flat_map(|run| &run.hosts).filter(|host| !host.key.drives) {
+        // A SQL Server may run where no agent can, and be observed from elsewhere.
+        let is_the_databases = |host: &&HostReport| !outline.is_mssql() || host.usage.database.is_some();
+        let observed = runs.clone().flat_map(|run| &run.hosts).filter(|host| !host.key.drives);
+        for host in observed.filter(is_the_databases) {
             by_host.entry(host.key.agent.clone()).or_default().extend(host.usage.cpu_percent);
         }
         let several = by_host.len() > 1;
@@ -64,6 +70,7 @@ impl Cell {
         Cell {
             variant: variant.to_owned(),
             profile: profile.to_owned(),
+            waits: waits::top(runs.clone()),
             n: runs.count(),
             metrics,
             change: Metrics::new(),

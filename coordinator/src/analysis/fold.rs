@@ -13,6 +13,7 @@ use super::counters::Counters;
 use super::host::HostPoint;
 use super::latency::Latency;
 use super::orders::OrdersReading;
+use super::requests::RequestLook;
 use super::run::RunReport;
 use super::sample::{KindLatency, KindSample, Sample};
 use super::verdict::Reason;
@@ -36,6 +37,7 @@ pub struct Fold<'a> {
     pub(super) readings: Vec<Reading>,
     pub(super) orders: Vec<OrdersReading>,
     pub(super) counters: Counters,
+    pub(super) looks: Vec<RequestLook>,
     /// Every transaction of the run, whatever its interval is good for.
     pub(super) whole: BTreeMap<String, KindSample>,
     pub(super) reading_error: Option<String>,
@@ -84,6 +86,7 @@ impl<'a> Fold<'a> {
             readings: Vec::new(),
             orders: Vec::new(),
             counters: Counters::default(),
+            looks: Vec::new(),
             whole: BTreeMap::new(),
             reading_error: None,
             facts: Vec::new(),
@@ -116,10 +119,14 @@ impl<'a> Fold<'a> {
 
     fn reading(&mut self, agent: &str, counters: &v1::Counters) {
         self.counters.take(agent, counters);
+        self.looks.extend(RequestLook::all_of(agent, counters));
+        if !counters.error.is_empty() {
+            self.reading_error = Some(counters.error.clone());
+        }
         match (OrdersReading::of(counters), Reading::of(counters)) {
             (Some(orders), _) => self.orders.push(orders),
             (None, Ok(reading)) => self.readings.push(reading),
-            (None, Err(error)) => self.reading_error = Some(error),
+            (None, Err(_)) => {}
         }
     }
 
@@ -162,7 +169,8 @@ impl<'a> Fold<'a> {
         self.samples.sort_by(|a, b| (a.start_ns, &a.agent).cmp(&(b.start_ns, &b.agent)));
         self.readings.sort_by_key(Reading::at_ns);
         self.orders.sort_by_key(OrdersReading::at_ns);
-        self.counters.sort();
+        self.counters.settle();
+        self.looks.sort_by_key(|look| (look.before_ns, look.session_id));
         for points in self.hosts.values_mut() {
             points.sort_by_key(|point| point.at_ns);
         }

@@ -9,8 +9,8 @@ use super::latency::Latency;
 use super::run::{HostReport, KindLatencies, KindReport, RunReport, WholeRun};
 use super::sample::{NEW_ORDER, Sample, Work, work_between};
 use super::window::Window;
-use super::witness::{self, Comparison, Witness};
-use super::{Metric, Metrics, judge};
+use super::witness::{self, Comparison, Reading, Witness};
+use super::{Metric, Metrics, judge, requests, waits};
 use crate::ledger::MeasureFacts;
 
 /// What was measured inside the window, before it is judged.
@@ -93,6 +93,11 @@ impl Fold<'_> {
         report.reconnects = Some(self.inside(window).map(|sample| sample.reconnects).sum());
         report.drift_percent = measured.drift.map(|drift| drift.percent);
         report.hosts = measured.hosts.clone();
+        report.waits = self
+            .edge_readings(measured)
+            .map_or_else(Vec::new, |(first, last)| waits::between(&self.counters, first, last));
+        let inside = |look: &&requests::RequestLook| window.holds(look.before_ns, look.after_ns);
+        report.requests = requests::by_session(self.looks.iter().filter(inside));
     }
 
     /// Rates divide by the time that each agent's intervals cover, and then add up over the agents.
@@ -129,6 +134,7 @@ impl Fold<'_> {
         }
         self.put_latencies(&mut metrics);
         self.put_hosts(measured, &mut metrics);
+        self.put_server(measured, &mut metrics);
         metrics
     }
 
@@ -166,6 +172,26 @@ impl Fold<'_> {
         }
     }
 
+    /// What a server tells of itself: batches, and the CPU of its process where no agent sees that.
+    fn put_server(&self, measured: &Measured, metrics: &mut Metrics) {
+        let Some((first, last)) = self.edge_readings(measured) else { return };
+        metrics.put(Metric::BatchRequestsPerS, first.batches_per_s(last));
+        if metrics.get(Metric::DbProcessCpuPercent).is_some() {
+            return;
+        }
+        let Some((cpu_ms, percent)) = first.process_cpu(last) else { return };
+        metrics.put(Metric::DbProcessCpuPercent, percent);
+        let transactions = work_between(&self.samples, first.at_ns(), last.at_ns()).transactions();
+        metrics.put(Metric::CpuMsPerTxn, (transactions > 0.0).then(|| cpu_ms / transactions));
+    }
+
+    /// The readings of the server's counters at the window's edges, unless it restarted between them.
+    fn edge_readings(&self, measured: &Measured) -> Option<(&Reading, &Reading)> {
+        let (start_ns, end_ns) = (measured.window.start_ns, measured.end_ns);
+        let slack = edge_slack(start_ns, end_ns, measured.window.interval_ns);
+        witness::at_edges(&self.readings, start_ns, end_ns, slack).filter(|_| !self.restarted(start_ns, end_ns))
+    }
+
     /// Whether virtual users live on a host. An agent that drives and observes samples its host once, as an observer.
     pub(super) fn drives(&self, host: &HostKey) -> bool {
         let drivers = || self.run.facts.iter().flat_map(|facts| &facts.driving);
@@ -179,7 +205,9 @@ impl Fold<'_> {
             return None;
         }
         let counters_agent = self.run.facts.as_ref().and_then(|facts| facts.counters_agent.as_deref());
-        let observed = || hosts.iter().filter(|host| !host.key.drives);
+        // A SQL Server may run where no agent can: a host is the database's only where its process is seen.
+        let is_the_databases = |host: &&HostReport| !self.outline.is_mssql() || host.usage.database.is_some();
+        let observed = || hosts.iter().filter(|host| !host.key.drives).filter(is_the_databases);
         observed()
             .find(|host| Some(host.key.agent.as_str()) == counters_agent)
             .or_else(|| observed().find(|host| host.usage.database.is_some()))
@@ -232,7 +260,7 @@ impl Fold<'_> {
             samples: &self.samples,
             sessions,
             clock_uncertainty_ns,
-            rollbacks_unseen: self.rollbacks_unseen(),
+            rollbacks_unseen: self.rollbacks_unseen().then(|| self.standing_share()),
         };
         witnesses.extend(comparison.witnesses());
         witnesses
@@ -240,9 +268,11 @@ impl Fold<'_> {
 
     fn witness_missing(&self, measured: &Measured) -> Option<String> {
         let counted = self.run.facts.as_ref().is_some_and(|facts| facts.counters_agent.is_some());
-        let possible = self.outline.has_server_counters() || (counted && self.profile.order_entry.is_some());
-        let no_orders = self.profile.order_entry.is_some() && !measured.witness.iter().any(is_nopm);
-        if !possible || !(measured.witness.is_empty() || no_orders) {
+        let possible = self.outline.counts_transactions() || (counted && self.profile.order_entry.is_some());
+        let has = |metric: Metric| measured.witness.iter().any(|witness| witness.metric == metric.name());
+        let no_orders = self.profile.order_entry.is_some() && !has(Metric::Nopm);
+        let no_calls = self.outline.is_mssql() && self.profile.order_entry.is_some_and(|it| it.procedures);
+        if !possible || !(measured.witness.is_empty() || no_orders || (no_calls && !has(Metric::Tpm))) {
             return None;
         }
         let restarted = self
@@ -280,10 +310,6 @@ impl Fold<'_> {
         let usable = self.outline.has_server_counters() && self.profile.transactional && covers && steady;
         usable.then(|| first.commits_until(last)).flatten()
     }
-}
-
-fn is_nopm(witness: &Witness) -> bool {
-    witness.metric == Metric::Nopm.name()
 }
 
 /// How far a sample may lie from the edge that it stands for.

@@ -33,7 +33,8 @@ metrics! {
     Qps => "qps",
     /// New orders a minute that TPROC-C committed: as the database counts them; on a simulated one, as the clients do.
     Nopm => "nopm",
-    /// Transactions a minute of TPROC-C, rollbacks included: as a MySQL server counts them; elsewhere as the clients do.
+    /// Transactions a minute of TPROC-C, rollbacks included: as a MySQL server counts them, or a SQL Server the calls;
+    /// elsewhere as the clients do.
     Tpm => "tpm",
     /// Median of the response time.
     P50Ms => "p50_ms",
@@ -69,6 +70,8 @@ metrics! {
     DbNetRxBytesPerS => "db_net_rx_bytes_per_s",
     /// Bytes a second that the database's host sent.
     DbNetTxBytesPerS => "db_net_tx_bytes_per_s",
+    /// Batches and calls a second that a SQL Server received, whoever sent them but the observer.
+    BatchRequestsPerS => "batch_requests_per_s",
 }
 
 impl Metric {

@@ -10,8 +10,10 @@ use super::fold::Fold;
 use super::sample::{NEW_ORDER, torn_at, work_between};
 use super::witness::{Span, Witness};
 
-/// Share of its calls that HammerDB's procedure for MySQL lets stand: it rolls one in 99 back without saying so.
+/// Share of its calls that HammerDB's procedure for MySQL lets stand: it rolls one in 99 back without saying so. Its
+/// procedure for SQL Server: one in 100.
 const STANDING: f64 = 98.0 / 99.0;
+const STANDING_MSSQL: f64 = 99.0 / 100.0;
 /// So many orders without one rollback do not happen by chance where one in a hundred is rolled back.
 const ENOUGH: u64 = 1_000;
 
@@ -64,7 +66,7 @@ impl Fold<'_> {
         let sessions = f64::from(self.profile.vus * self.profile.sessions_per_vu);
         let allowance = sessions + torn + work.new_orders_unknown;
         let (client, chance) = match self.rollbacks_unseen() {
-            true => standing(work.new_orders),
+            true => standing(work.new_orders, self.standing_share()),
             false => (work.new_orders, 0.0),
         };
         Witness::over(&span, Metric::Nopm, ORDERS, [client, database], allowance + chance)
@@ -93,9 +95,14 @@ impl Fold<'_> {
             None => counted.ok >= ENOUGH,
         }
     }
+
+    /// Share of the calls of somebody else's procedure that are not rolled back.
+    pub(super) fn standing_share(&self) -> f64 {
+        if self.outline.is_mssql() { STANDING_MSSQL } else { STANDING }
+    }
 }
 
-/// How many of so many calls stand, and three standard deviations of that.
-pub(super) fn standing(calls: f64) -> (f64, f64) {
-    (calls * STANDING, 3.0 * f64::sqrt(calls * STANDING * (1.0 - STANDING)))
+/// How many of so many calls stand where that `share` of them does, and three standard deviations of that.
+pub(super) fn standing(calls: f64, share: f64) -> (f64, f64) {
+    (calls * share, 3.0 * f64::sqrt(calls * share * (1.0 - share)))
 }

@@ -8,10 +8,13 @@ use vufleet_scenarios::session::FaultKind;
 use super::Metrics;
 use super::counters::Counters;
 use super::fold::{Fold, HostKey, KindTotal};
+use super::footprint;
 use super::host::HostUse;
 use super::judge;
+use super::requests::{RequestLook, SessionRequests};
 use super::sample::Sample;
 use super::verdict::{Reason, Verdict, verdict};
+use super::waits::Wait;
 use super::window::Window;
 use super::witness::Witness;
 use crate::ledger::DrivingAgent;
@@ -59,6 +62,8 @@ pub struct RunReport {
     pub reconnects: Option<u64>,
     /// Change of throughput from the first to the last third of the window.
     pub drift_percent: Option<f64>,
+    /// What the variant's observer did from before the load until after it, by the name of the count.
+    pub observer: BTreeMap<String, u64>,
     /// Every host over the window.
     pub hosts: Vec<HostReport>,
     /// Every interval of the run.
@@ -69,6 +74,12 @@ pub struct RunReport {
     pub latencies: Vec<KindLatencies>,
     /// Every reading of the database's own counters.
     pub counters: Counters,
+    /// What the database's workers waited for inside the window, the longest first.
+    pub waits: Vec<Wait>,
+    /// What was seen of single sessions inside the window, where the study asks for it.
+    pub requests: Vec<SessionRequests>,
+    /// Every look at a session's request.
+    pub looks: Vec<RequestLook>,
     /// The server's version.
     pub target_version: Option<String>,
     /// How the target was reached.
@@ -178,6 +189,7 @@ impl RunReport {
         report.host_series = fold.host_series();
         report.samples = fold.samples;
         report.counters = fold.counters;
+        report.looks = fold.looks;
         report
     }
 
@@ -204,11 +216,15 @@ impl RunReport {
             not_started: None,
             reconnects: None,
             drift_percent: None,
+            observer: footprint::observer(&fold.facts),
             hosts: Vec::new(),
             samples: Vec::new(),
             host_series: Vec::new(),
             latencies: Vec::new(),
             counters: Counters::default(),
+            waits: Vec::new(),
+            requests: Vec::new(),
+            looks: Vec::new(),
             target_version: facts.and_then(|facts| facts.target_version.clone()),
             connection: facts.and_then(|facts| facts.connection.clone()),
             shared_host: facts.is_some_and(|facts| facts.shared_host),

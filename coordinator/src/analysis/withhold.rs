@@ -63,6 +63,7 @@ impl Cell {
             metrics: self.metrics.cpu_percent_only(),
             change: self.change,
             hosts: self.hosts,
+            waits: Vec::new(),
         }
     }
 }
@@ -91,6 +92,7 @@ impl RunReport {
             not_started: None,
             reconnects: None,
             drift_percent: self.drift_percent,
+            observer: BTreeMap::new(),
             hosts: self.hosts.into_iter().map(HostReport::withheld).collect(),
             samples: Vec::new(),
             host_series: match by_transactions {
@@ -99,6 +101,9 @@ impl RunReport {
             },
             latencies: Vec::new(),
             counters: Counters::default(),
+            waits: Vec::new(),
+            requests: Vec::new(),
+            looks: Vec::new(),
             target_version: self.target_version,
             connection: self.connection,
             shared_host: self.shared_host,

@@ -35,6 +35,10 @@ pub struct Reading {
     commits: Option<u64>,
     rollbacks: Option<u64>,
     statements: Option<u64>,
+    /// Batches and calls that a SQL Server received.
+    batches: Option<u64>,
+    /// CPU time of the server's process, where the server tells it, and the processors of its host.
+    process: Option<(u64, u64)>,
     rows_statements: Option<u64>,
     /// Those that the user's own SQL may send beside them; 0 where they were not read.
     other_rows_statements: u64,
@@ -47,7 +51,7 @@ const OTHER_FORMS: [&str; 5] =
 impl Reading {
     /// Keeps of a reading what reports need; the reason why there is none, where there is none.
     pub fn of(counters: &v1::Counters) -> Result<Reading, String> {
-        if !counters.error.is_empty() {
+        if counters.values.is_empty() && !counters.error.is_empty() {
             return Err(counters.error.clone());
         }
         let value = |name: &str| counters.values.get(name).copied();
@@ -60,6 +64,11 @@ impl Reading {
             commits: value("Com_commit"),
             rollbacks: value("Com_rollback"),
             statements: value("Questions"),
+            batches: value("Batch Requests/sec"),
+            process: value("process_user_time_ms")
+                .zip(value("process_kernel_time_ms"))
+                .map(|(user, kernel)| user + kernel)
+                .zip(value("cpu_count")),
             rows_statements: dml.into_iter().map(value).sum(),
             other_rows_statements: OTHER_FORMS.into_iter().filter_map(value).sum(),
         })
@@ -77,6 +86,25 @@ impl Reading {
     /// Commits of everybody from this reading to a later one.
     pub fn commits_until(&self, later: &Reading) -> Option<u64> {
         later.commits?.checked_sub(self.commits?)
+    }
+
+    /// Batches a second of everybody but the observer from this reading to a later one.
+    pub(super) fn batches_per_s(&self, later: &Reading) -> Option<f64> {
+        let batches = growth(self.batches, later.batches)? - later.own_statements_since(self) as f64;
+        let seconds = self.seconds_until(later)?;
+        Some(batches.max(0.0) / seconds)
+    }
+
+    /// CPU time of the server's process from this reading to a later one, and its share of all processors in per cent.
+    pub(super) fn process_cpu(&self, later: &Reading) -> Option<(f64, f64)> {
+        let ((from, _), (to, processors)) = (self.process?, later.process?);
+        let (cpu_ms, seconds) = (growth(Some(from), Some(to))?, self.seconds_until(later)?);
+        let all_ms = 1e3 * seconds * processors as f64;
+        (all_ms > 0.0).then(|| (cpu_ms, (100.0 * cpu_ms / all_ms).clamp(0.0, 100.0)))
+    }
+
+    fn seconds_until(&self, later: &Reading) -> Option<f64> {
+        Some(later.at_ns().checked_sub(self.at_ns())? as f64 / 1e9).filter(|seconds| *seconds > 0.0)
     }
 
     /// The observer counts its statements anew on each of its connections.
@@ -197,12 +225,12 @@ pub struct Comparison<'a> {
     pub sessions: u32,
     /// Of the agents' clocks.
     pub clock_uncertainty_ns: u64,
-    /// Orders that were rolled back on purpose are counted among those that were not.
-    pub rollbacks_unseen: bool,
+    /// Orders that were rolled back on purpose are counted among those that were not; the share of all that is none.
+    pub rollbacks_unseen: Option<f64>,
 }
 
 impl Comparison<'_> {
-    /// Every witness that this workload has in a MySQL-like server's counters.
+    /// Every witness that this workload has in the server's counters.
     pub fn witnesses(&self) -> Vec<Witness> {
         let work = work_between(self.samples, self.first.at_ns(), self.last.at_ns());
         let span = self.first.span_to(self.last, self.clock_uncertainty_ns);
@@ -236,8 +264,10 @@ impl Comparison<'_> {
     fn transactions(&self, span: &Span, work: &Work, under_way: f64, per_transaction: f64) -> Option<Witness> {
         if self.profile.transactional {
             let commits = growth(self.first.commits, self.last.commits)?;
-            let (orders, chance) =
-                if self.rollbacks_unseen { standing(work.new_orders) } else { (work.new_orders, 0.0) };
+            let (orders, chance) = match self.rollbacks_unseen {
+                Some(share) => standing(work.new_orders, share),
+                None => (work.new_orders, 0.0),
+            };
             let committed = work.ok - work.new_orders + orders;
             let allowance = under_way + work.unknown + chance;
             return Witness::over(span, Metric::Tps, "Com_commit", [committed, commits], allowance);
@@ -269,6 +299,9 @@ impl Comparison<'_> {
     /// procedures do that is not known.
     fn order_entry(&self, span: &Span, work: &Work, under_way: f64) -> Option<Witness> {
         let procedures = self.profile.order_entry?.procedures;
+        if let Some(batches) = growth(self.first.batches, self.last.batches) {
+            return self.calls(span, work, batches, under_way).filter(|_| procedures);
+        }
         let commits = growth(self.first.commits, self.last.commits)?;
         let rollbacks = growth(self.first.rollbacks, self.last.rollbacks)?;
         let of_faults = work.fault_rollbacks * if procedures { 2.0 } else { 1.0 };
@@ -277,6 +310,17 @@ impl Comparison<'_> {
         let source = "Com_commit + Com_rollback";
         let allowance = under_way + work.unknown + doubtful;
         Witness::over(span, Metric::Tpm, source, [work.transactions(), database], allowance)
+    }
+}
+
+impl Comparison<'_> {
+    /// TPM of SQL Server: a transaction is one call, and so is each attempt that met a fault. Whether the ROLLBACK after it
+    /// counts as a batch is not documented.
+    fn calls(&self, span: &Span, work: &Work, batches: f64, under_way: f64) -> Option<Witness> {
+        let own = self.last.own_statements_since(self.first) as f64;
+        let database = (batches - own - work.fault_rollbacks).max(0.0);
+        let allowance = under_way + work.unknown + work.fault_rollbacks;
+        Witness::over(span, Metric::Tpm, "Batch Requests/sec", [work.transactions(), database], allowance)
     }
 }
 

@@ -60,7 +60,18 @@ impl Outline {
 
     /// Whether the database counts what its clients do in counters that every connection feeds.
     pub fn has_server_counters(&self) -> bool {
+        self.target == TargetKind::Mysql.name() || self.is_mssql()
+    }
+
+    /// Whether some of these counters grow by a known number with each transaction, whatever the workload. None of SQL
+    /// Server's does.
+    pub fn counts_transactions(&self) -> bool {
         self.target == TargetKind::Mysql.name()
+    }
+
+    /// Whether the database is SQL Server, or speaks its protocol.
+    pub fn is_mssql(&self) -> bool {
+        self.target == TargetKind::Mssql.name()
     }
 }
 

@@ -9,6 +9,7 @@ use vufleet_scenarios::session::FaultKind;
 use super::json::rfc3339;
 use crate::analysis::fold::HostKey;
 use crate::analysis::host::HostUse;
+use crate::analysis::requests::RequestLook;
 use crate::analysis::sample::{FaultCounts, KindSample, Sample};
 use crate::analysis::{HostReport, Metric, Report, RunReport};
 
@@ -18,10 +19,12 @@ const RUN: [&str; 9] =
 /// And after them.
 const RUN_END: [&str; 4] = ["sessions", "not_started", "reconnects", "reasons"];
 
-/// What a row of samples.csv is about: virtual users, the database's host, or the database's own counters.
+/// What a row of samples.csv is about: virtual users, the database's host, the database's own counters, or a look at one
+/// of its sessions.
 const DRIVE: &str = "drive";
 const OBSERVE: &str = "observe";
 const COUNTERS: &str = "counters";
+const REQUEST: &str = "request";
 
 /// Columns of samples.csv before those of the transaction kinds.
 const SAMPLE: [&str; 9] = ["run", "variant", "profile", "repetition", "agent", "role", "start_s", "end_s", "in_window"];
@@ -47,13 +50,19 @@ const SAMPLE_HOST: [&str; 15] = [
 /// Of each kind, after its name and an underscore. The counters' columns follow, by the database's own names.
 const SAMPLE_KIND: [&str; 9] =
     ["ok", "rollback", "unknown", "failed", "faults", "retries", "statements", "p95_ms", "service_p95_ms"];
+/// Last, where sessions were looked at.
+const SAMPLE_REQUEST: [&str; 4] = ["session_id", "request_cpu_ms", "request_elapsed_ms", "request_wait"];
 
 pub(super) fn runs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     let metrics = Metric::ALL.iter().map(|metric| metric.name());
-    writer.write_record(RUN.into_iter().chain(metrics).chain(RUN_END))?;
+    let observers: BTreeSet<&str> =
+        report.runs.iter().flat_map(|run| run.observer.keys()).map(String::as_str).collect();
+    let header = RUN.into_iter().chain(metrics).chain(RUN_END).map(str::to_owned);
+    writer.write_record(header.chain(observers.iter().map(|name| format!("observer_{name}"))))?;
     for run in &report.runs {
-        writer.write_record(run_fields(run))?;
+        let counts = observers.iter().map(|name| field(run.observer.get(*name)));
+        writer.write_record(run_fields(run).into_iter().chain(counts))?;
     }
     writer.flush()
 }
@@ -88,9 +97,15 @@ pub(super) fn samples(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let header = SAMPLE.into_iter().chain(SAMPLE_LOAD).chain(SAMPLE_HOST).map(str::to_owned);
     let of_kinds = kinds.iter().flat_map(|kind| SAMPLE_KIND.into_iter().map(move |name| format!("{kind}_{name}")));
     let counters: BTreeSet<&str> = report.runs.iter().flat_map(|run| &run.counters.names).map(String::as_str).collect();
-    writer.write_record(header.chain(of_kinds).chain(counters.iter().map(|name| (*name).to_owned())))?;
+    let looked = report.runs.iter().any(|run| !run.looks.is_empty());
+    let of_requests: &[&str] = if looked { &SAMPLE_REQUEST } else { &[] };
+    let last = counters.iter().chain(of_requests).map(|name| (*name).to_owned());
+    let header: Vec<String> = header.chain(of_kinds).chain(last).collect();
+    writer.write_record(&header)?;
     for run in &report.runs {
-        for row in rows(run, &kinds, &counters) {
+        let looks = run.looks.iter().map(|look| request_row(run, look, header.len()));
+        for mut row in rows(run, &kinds, &counters).chain(looks) {
+            row.resize(header.len(), String::new());
             writer.write_record(row)?;
         }
     }
@@ -134,6 +149,14 @@ fn rows<'a>(
         row
     });
     load.chain(hosts).chain(read)
+}
+
+fn request_row(run: &RunReport, look: &RequestLook, columns: usize) -> Vec<String> {
+    let mut row = place(run, &look.agent, REQUEST, look.before_ns, look.after_ns);
+    row.resize(columns - SAMPLE_REQUEST.len(), String::new());
+    row.extend([look.session_id, look.cpu_ms, look.elapsed_ms].map(|number| number.to_string()));
+    row.push(look.wait.clone());
+    row
 }
 
 fn place(run: &RunReport, agent: &str, role: &str, start_ns: u64, end_ns: u64) -> Vec<String> {

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use vufleet_scenarios::study::TargetKind;
+
 use crate::analysis::verdict::Verdict;
 use crate::analysis::{Report, RunReport};
 use crate::ledger::StudyState;
@@ -65,7 +67,11 @@ fn without_witness(report: &Report) -> Option<String> {
         return Some(format!("the database's own count is missing: {why}"));
     }
     let alone = !measured.is_empty() && measured.iter().all(|run| run.witness.is_empty());
-    alone.then(|| format!("nobody but the virtual users counted: {} keeps no count of its own", report.target.kind))
+    let why = match report.target.kind == TargetKind::Mssql.name() {
+        true => "no counter of SQL Server grows by a known number with each transaction".to_owned(),
+        false => format!("{} keeps no count of its own", report.target.kind),
+    };
+    alone.then(|| format!("nobody but the virtual users counted: {why}"))
 }
 
 fn wide_intervals(report: &Report) -> Option<String> {

@@ -8,7 +8,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::analysis::requests::SessionRequests;
 use crate::analysis::statistics::Summary;
+use crate::analysis::waits::Wait;
 use crate::analysis::witness::Witness;
 use crate::analysis::{Cell, Change, KindReport, Metrics, ProfileReport, Report, RunReport, WholeRun};
 
@@ -70,6 +72,8 @@ struct CellKeys<'a> {
     change: &'a Metrics<Change>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hosts: Vec<Host<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    waits: &'a [Wait],
 }
 
 #[derive(Serialize)]
@@ -113,6 +117,10 @@ struct Run<'a> {
     reconnects: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     drift_percent: Option<f64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    observer: &'a BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    requests: &'a [SessionRequests],
 }
 
 #[derive(Serialize)]
@@ -170,6 +178,7 @@ impl<'a> CellKeys<'a> {
             metrics: &cell.metrics,
             change: &cell.change,
             hosts: cell.hosts.iter().map(host).collect(),
+            waits: &cell.waits,
         }
     }
 }
@@ -197,6 +206,8 @@ impl<'a> Run<'a> {
             not_started: run.not_started,
             reconnects: run.reconnects,
             drift_percent: run.drift_percent,
+            observer: &run.observer,
+            requests: &run.requests,
         }
     }
 }

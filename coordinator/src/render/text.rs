@@ -28,6 +28,7 @@ pub fn text(report: &Report, width: u16) -> String {
         out.push_str(&format!("\nAgainst {}, paired by block:\n", report.baseline));
         out.push_str(&table::fit(changes, width));
     }
+    waits(report, width, &mut out);
     doubtful_runs(report, width, &mut out);
     let doubts = doubts(report);
     if !doubts.is_empty() {
@@ -141,6 +142,18 @@ fn judgement(report: &Report, cell: &Cell) -> String {
 
 fn of_cell<'r>(report: &'r Report, cell: &'r Cell) -> impl Iterator<Item = &'r RunReport> {
     report.runs.iter().filter(|run| run.variant == cell.variant && run.profile == cell.profile && !run.superseded)
+}
+
+/// The longest waits of each cell.
+fn waits(report: &Report, width: usize, out: &mut String) {
+    const TOLD: usize = 5;
+    if report.cells.iter().any(|cell| !cell.waits.is_empty()) {
+        out.push_str("\nWaits of the database's workers, ms a second:\n");
+    }
+    for cell in report.cells.iter().filter(|cell| !cell.waits.is_empty()) {
+        let told = cell.waits.iter().take(TOLD).map(|wait| format!("{} {}", wait.name, number(wait.ms_per_s)));
+        item("- ", &format!("{}: {}", report.cell_name(cell), told.collect::<Vec<_>>().join(", ")), width, out);
+    }
 }
 
 /// Runs with the same reasons share a paragraph.

@@ -26,8 +26,9 @@ SELECT s_quantity, s_data, ELT(:district, s_dist_01, s_dist_02, s_dist_03, s_dis
   s_dist_08, s_dist_09, s_dist_10) FROM stock WHERE s_w_id = :supplier AND s_i_id = :item FOR UPDATE;
 
 -- name: take_stock
-UPDATE stock SET s_quantity = :left, s_ytd = s_ytd + :quantity, s_order_cnt = s_order_cnt + 1,
-  s_remote_cnt = s_remote_cnt + :remote WHERE s_w_id = :supplier AND s_i_id = :item;
+UPDATE stock SET s_quantity = s_quantity - :quantity + CASE WHEN s_quantity >= :quantity + 10 THEN 0 ELSE 91 END,
+  s_ytd = s_ytd + :quantity, s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + :remote
+WHERE s_w_id = :supplier AND s_i_id = :item;
 
 -- name: insert_line
 INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_delivery_d, ol_amount, ol_supply_w_id,

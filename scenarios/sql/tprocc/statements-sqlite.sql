@@ -27,8 +27,9 @@ SELECT s_quantity, s_data, CASE :district WHEN 1 THEN s_dist_01 WHEN 2 THEN s_di
   WHEN 9 THEN s_dist_09 ELSE s_dist_10 END FROM stock WHERE s_w_id = :supplier AND s_i_id = :item;
 
 -- name: take_stock
-UPDATE stock SET s_quantity = :left, s_ytd = s_ytd + :quantity, s_order_cnt = s_order_cnt + 1,
-  s_remote_cnt = s_remote_cnt + :remote WHERE s_w_id = :supplier AND s_i_id = :item;
+UPDATE stock SET s_quantity = s_quantity - :quantity + CASE WHEN s_quantity >= :quantity + 10 THEN 0 ELSE 91 END,
+  s_ytd = s_ytd + :quantity, s_order_cnt = s_order_cnt + 1, s_remote_cnt = s_remote_cnt + :remote
+WHERE s_w_id = :supplier AND s_i_id = :item;
 
 -- name: insert_line
 INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_delivery_d, ol_amount, ol_supply_w_id,

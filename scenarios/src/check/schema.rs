@@ -31,8 +31,8 @@ pub(super) fn questions(study: &Study) -> Vec<Question> {
         sql: expectation.sql,
         login: Login::Target,
     }));
-    if matches!(study.workload, Workload::Tprocc(_)) {
-        let sql = tprocc::orders_query(study.target.database.as_deref());
+    if let (Workload::Tprocc(_), Some(dialect)) = (&study.workload, study.target.kind.dialect()) {
+        let sql = tprocc::orders_query(dialect, study.target.database.as_deref());
         questions.push(Question { id: ORDERS.to_owned(), sql, login: Login::Control });
     }
     questions.extend(requirements(study));
@@ -87,7 +87,7 @@ pub(super) fn findings(study: &Study, answers: &Answers) -> Vec<Finding> {
 /// The control login reads how many orders the database has taken.
 fn uncounted(study: &Study, answers: &Answers) -> Option<Finding> {
     let Answer::Failed(error) = answers.get(ORDERS)? else { return None };
-    let district = tprocc::district(study.target.database.as_deref());
+    let district = tprocc::district(study.target.kind.dialect()?, study.target.database.as_deref());
     Some(Finding::warning(
         format!("the control login cannot count orders, so that no run will have a NOPM: {error}"),
         format!("GRANT SELECT ON {district} to it, or give [control] another login"),

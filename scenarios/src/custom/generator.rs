@@ -95,6 +95,16 @@ impl Bounds {
     }
 }
 
+impl Constant {
+    /// Length of a text.
+    fn characters(&self) -> Option<usize> {
+        match self {
+            Constant::Int(_) => None,
+            Constant::Text(text) => Some(text.chars().count()),
+        }
+    }
+}
+
 impl Generator {
     /// Zipf's law over the bounds with an exponent that is not negative.
     pub fn zipfian(bounds: Bounds, exponent: f64) -> Generator {
@@ -109,6 +119,21 @@ impl Generator {
             Dialect::Sqlite => "strftime('%Y-%m-%d %H:%M:%f', 'now')",
         };
         matches!(self, Generator::Now).then_some(now)
+    }
+
+    /// Type that SQL Server's driver gives its values where the statement declares none.
+    pub(super) fn mssql_type(&self) -> &'static str {
+        const MOST: usize = 4_000;
+        let longest = match self {
+            Generator::Text { length } => Some(*length as usize),
+            Generator::Choice(constants) => constants.iter().filter_map(Constant::characters).max(),
+            _ => None,
+        };
+        match longest {
+            None => "bigint",
+            Some(0..=MOST) => "nvarchar(4000)",
+            Some(_) => "nvarchar(max)",
+        }
     }
 
     /// What a session remembers of it before its first draw.

@@ -19,18 +19,25 @@ impl Schema for Shape {
         let (id, key) = self.id_column(dialect);
         let mut out = Vec::new();
         for number in 1..=self.tables {
-            let text = statements::text(&catalogue, "create_table", number);
-            let text = text.replace("{id}", id).replace("{key}", key);
-            out.push(text.replace("{engine}", &self.mysql_storage_engine));
-            if self.secondary && dialect == Dialect::Sqlite {
-                out.push(statements::text(&catalogue, "create_id_index", number));
+            let of_table = |name: &str| statements::text(&catalogue, name, number);
+            if self.auto_inc && dialect == Dialect::Mssql {
+                out.push(of_table("create_sequence").replace("{next_id}", &self.next_id().to_string()));
+            }
+            let text = of_table("create_table").replace("{key}", key).replace("{engine}", &self.mysql_storage_engine);
+            out.push(text.replace("{id}", &id.replace("{n}", &number.to_string())));
+            if self.secondary && dialect != Dialect::Mysql {
+                out.push(of_table("create_id_index"));
             }
         }
         out
     }
 
     fn drop(&self, dialect: Dialect) -> Vec<String> {
-        self.for_each_table(dialect, "drop_table")
+        let mut out = self.for_each_table(dialect, "drop_table");
+        if dialect == Dialect::Mssql {
+            out.extend(self.for_each_table(dialect, "drop_sequence"));
+        }
+        out
     }
 
     fn chunks(&self) -> Vec<Chunk> {
@@ -135,8 +142,21 @@ impl Shape {
             }
             // An INTEGER PRIMARY KEY is the rowid and numbers itself, whatever auto_inc says.
             Dialect::Sqlite => (if self.secondary { "INTEGER NOT NULL" } else { "INTEGER NOT NULL PRIMARY KEY" }, ""),
-            Dialect::Mssql => unreachable!("a study cannot name SQL Server as the target of this workload"),
+            Dialect::Mssql => (
+                match (self.auto_inc, self.secondary) {
+                    (true, true) => "int NOT NULL DEFAULT (NEXT VALUE FOR sbtest{n}_id)",
+                    (true, false) => "int NOT NULL DEFAULT (NEXT VALUE FOR sbtest{n}_id) PRIMARY KEY",
+                    (false, true) => "int NOT NULL",
+                    (false, false) => "int NOT NULL PRIMARY KEY",
+                },
+                "",
+            ),
         }
+    }
+
+    /// The first id that rows get by themselves after the load.
+    fn next_id(&self) -> u32 {
+        (self.table_size + 1).min(Shape::MAX_TABLE_SIZE)
     }
 }
 

@@ -8,11 +8,12 @@ use super::script::Action;
 use crate::session::Dialect;
 use crate::sql::{Catalogue, Statement};
 
-/// The texts of a dialect. T-SQL understands the portable statements, but has no tables of this workload yet.
+/// The texts of a dialect.
 pub(super) fn catalogue(dialect: Dialect) -> Catalogue {
     Catalogue::parse(match dialect {
         Dialect::Mysql => include_str!("../../sql/oltp/mysql.sql"),
-        Dialect::Sqlite | Dialect::Mssql => include_str!("../../sql/oltp/sqlite.sql"),
+        Dialect::Mssql => include_str!("../../sql/oltp/mssql.sql"),
+        Dialect::Sqlite => include_str!("../../sql/oltp/sqlite.sql"),
     })
 }
 
@@ -113,6 +114,16 @@ mod tests {
         }
         assert!(slots(Script::Insert, true).iter().all(|listed| listed == &["k c pad"]));
         assert!(slots(Script::Insert, false).iter().all(|listed| listed == &["id k c pad"]));
+    }
+
+    #[test]
+    fn every_parameter_of_sql_server_has_its_columns_type() {
+        for script in Script::ALL {
+            for statement in list(&Shape::new(script), Dialect::Mssql) {
+                let types = ["int", "char(120)", "char(60)"].map(|it| Some(it.to_owned()));
+                assert!(statement.types.iter().all(|declared| types.contains(declared)), "{statement:?}");
+            }
+        }
     }
 
     #[test]

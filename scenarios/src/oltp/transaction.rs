@@ -16,6 +16,9 @@ const REINSERTS: u32 = 3;
 /// How many ids are tried for a new row before its insert counts as failed.
 const FRESH_IDS: u32 = 10;
 
+/// The largest id.
+const MAX_ID: i64 = Shape::MAX_TABLE_SIZE as i64;
+
 /// The OLTP workload in one session.
 #[derive(Debug)]
 pub struct Oltp {
@@ -166,7 +169,8 @@ impl Oltp {
         let (values, count) = match input.action {
             Action::NonIndexUpdate => ([Value::Text(self.c(input)), id], 2),
             Action::SimpleRange | Action::SumRange | Action::OrderRange | Action::DistinctRange => {
-                let last = i64::from(input.id) + i64::from(self.shape.range_size) - 1;
+                // No id lies beyond, nor does the type of the column.
+                let last = (i64::from(input.id) + i64::from(self.shape.range_size) - 1).min(MAX_ID);
                 ([id, Value::Int(last)], 2)
             }
             _ => ([id, Value::Null], 1),

@@ -12,15 +12,15 @@ pub(super) enum Piece<'a> {
     Plain(&'a str),
     /// Quoted text or a comment, its ends included.
     Verbatim(&'a str),
-    /// The name behind a single colon.
-    Parameter(&'a str),
+    /// The name behind a single colon, and the type that `::` declares for it.
+    Parameter(&'a str, Option<&'a str>),
 }
 
 impl Piece<'_> {
     fn length(self) -> usize {
         match self {
             Piece::Plain(text) | Piece::Verbatim(text) => text.len(),
-            Piece::Parameter(name) => 1 + name.len(),
+            Piece::Parameter(name, declared) => 1 + name.len() + declared.map_or(0, |declared| 2 + declared.len()),
         }
     }
 }
@@ -42,7 +42,8 @@ fn first_piece(text: &str, dialect: Dialect) -> Option<Piece<'_>> {
         return Some(Piece::Verbatim(&text[..verbatim]));
     }
     if let Some(name) = parameter_name(text) {
-        return Some(Piece::Parameter(name));
+        let declared = (dialect == Dialect::Mssql).then(|| declared_type(&text[1 + name.len()..])).flatten();
+        return Some(Piece::Parameter(name, declared));
     }
     // The second of two colons starts no parameter.
     let colons = text.len() - text.trim_start_matches(':').len();
@@ -56,6 +57,17 @@ fn parameter_name(text: &str) -> Option<&str> {
     let name = text.strip_prefix(':').filter(|name| !name.starts_with(|c: char| c.is_ascii_digit()))?;
     let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
     (end > 0).then(|| &name[..end])
+}
+
+/// The type behind `::`, right after a parameter: a word, and its length in parentheses where it has one.
+fn declared_type(text: &str) -> Option<&str> {
+    let text = text.strip_prefix("::").filter(|text| text.starts_with(|c: char| c.is_ascii_alphabetic()))?;
+    let word = text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '.').unwrap_or(text.len());
+    let length = text[word..].strip_prefix('(').and_then(|inside| {
+        let end = inside.find(|c: char| !c.is_ascii_alphanumeric() && c != ',' && c != ' ')?;
+        inside[end..].starts_with(')').then_some(end + 2)
+    });
+    Some(&text[..word + length.unwrap_or(0)])
 }
 
 /// Length of the quoted text or comment that `text`, which must not be empty, starts with; 1 when it starts with neither.
@@ -123,8 +135,32 @@ pub fn split(sql: &str, dialect: Dialect) -> Vec<&str> {
     trimmed.filter(|statement| !statement.is_empty()).collect()
 }
 
+/// The batches of T-SQL: what stands between lines that say `GO` and nothing else. None where no line does.
+pub fn batches(sql: &str) -> Option<Vec<&str>> {
+    let mut batches = Vec::new();
+    let (mut begin, mut at) = (0, 0);
+    for line in sql.split_inclusive('\n') {
+        if is_go(line) {
+            batches.push(&sql[begin..at]);
+            begin = at + line.len();
+        }
+        at += line.len();
+    }
+    if begin == 0 {
+        return None;
+    }
+    batches.push(&sql[begin..]);
+    let trimmed = batches.into_iter().map(|batch| body(batch, Dialect::Mssql).trim_end());
+    Some(trimmed.filter(|batch| !batch.is_empty()).collect())
+}
+
+/// Whether a line ends a batch: that is for programs to read, no server understands it.
+pub fn is_go(line: &str) -> bool {
+    line.trim().eq_ignore_ascii_case("GO")
+}
+
 /// The text from behind the comments that it starts with.
-fn body(sql: &str, dialect: Dialect) -> &str {
+pub(super) fn body(sql: &str, dialect: Dialect) -> &str {
     let mut rest = sql.trim_start();
     while rest.starts_with(['-', '/', '#']) && verbatim_length(dialect, rest) > 1 {
         rest = rest[verbatim_length(dialect, rest)..].trim_start();
@@ -167,6 +203,22 @@ mod tests {
     }
 
     #[test]
+    fn batches_end_at_lines_that_say_go() {
+        let text = "DECLARE @i int = 0;\nSET @i = 1; -- GO\n go \n-- the second\nSELECT 'GO' AS go\nGO\nGO\n";
+        let all: &[&str] = &["DECLARE @i int = 0;\nSET @i = 1; -- GO", "SELECT 'GO' AS go"];
+        assert_eq!(batches(text), Some(all.to_vec()));
+        for (text, expected) in [
+            ("SELECT 1; SELECT 2", None),
+            ("GOTO a", None),
+            ("", None),
+            ("GO", Some(vec![])),
+            ("1\r\nGO\r\n", Some(vec!["1"])),
+        ] {
+            assert_eq!(batches(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
     fn a_statement_is_known_by_its_first_word() {
         for (sql, word) in
             [("select 1", "select"), ("/* a */ -- b\n UPDATE t", "UPDATE"), ("(SELECT 1)", ""), ("-5", ""), ("", "")]
@@ -184,11 +236,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_are_the_whole_text(text in "[a:'\"`;?#\\[\\]/*ü \n-]{0,24}") {
+        fn pieces_are_the_whole_text(text in "[a:'\"`;?#()\\[\\]/*ü \n-]{0,24}") {
             for dialect in DIALECTS {
                 let whole: String = pieces(&text, dialect).map(|piece| match piece {
                     Piece::Plain(text) | Piece::Verbatim(text) => text.to_owned(),
-                    Piece::Parameter(name) => format!(":{name}"),
+                    Piece::Parameter(name, None) => format!(":{name}"),
+                    Piece::Parameter(name, Some(declared)) => format!(":{name}::{declared}"),
                 }).collect();
                 prop_assert_eq!(&whole, &text);
                 prop_assert!(split(&text, dialect).iter().all(|statement| text.contains(statement)));

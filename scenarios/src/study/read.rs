@@ -2,7 +2,6 @@
 //! a module of its own.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use toml_edit::{Document, Item};
@@ -10,13 +9,12 @@ use toml_edit::{Document, Item};
 use super::edits::{self, Edited, Edits};
 use super::mistakes::{Mistakes, Objection};
 use super::section::Section;
-use super::value::{choice, flag, integer, not_yet, number, text, time, title, wrong_type};
+use super::value::{choice, flag, integer, number, text, title, wrong_type};
 use super::variants::{self, BASELINE};
-use super::{FleetChoice, Measure, Monitor, Refusal, ReportChoice, Require, Share, Study, Variant};
-use super::{profiles, schedule, syntax, target, workload};
+use super::{FleetChoice, Measure, Refusal, ReportChoice, Require, Share, Study, Variant};
+use super::{monitor, profiles, schedule, syntax, target, workload};
 
 const CONFIDENCE: f64 = 0.95;
-const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Reads a study, edits first, or says everything that is wrong with it.
 ///
@@ -45,7 +43,7 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
     }
     let require = requires(root, "require");
     let variants = variants::variants(root, target.as_ref(), control.as_ref(), &profiles);
-    let monitor = monitor(root);
+    let monitor = monitor::monitor(root, target.as_ref().map(|target| target.kind), &profiles);
     let report = report(root, &variants);
     reset(root);
     root.later("switch", "a switch of variants in mid-run", "remove [[switch]]");
@@ -117,22 +115,6 @@ fn plain(item: &Item) -> Result<String, Objection> {
         Item::Value(toml_edit::Value::Integer(number)) => Ok(number.value().to_string()),
         other => Err(wrong_type(other, "text", "it in quotes, as the database returns it")),
     }
-}
-
-fn monitor(root: &Section<'_>) -> Monitor {
-    let section = root.section("monitor");
-    let monitor = Monitor {
-        interval: section
-            .value("interval", time(Duration::from_millis(100)..=Duration::from_secs(60)))
-            .unwrap_or(INTERVAL),
-        process: section.value("process", title),
-    };
-    section.value("requests", |item| match flag(item)? {
-        true => Err(not_yet("samples of each session's requests", "write requests = false, or remove it")),
-        false => Ok(()),
-    });
-    section.finish();
-    monitor
 }
 
 fn report(root: &Section<'_>, variants: &[Variant]) -> ReportChoice {

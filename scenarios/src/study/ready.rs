@@ -10,8 +10,9 @@ pub struct Ready {
 }
 
 /// Every ready-made study.
-pub const READY: [Ready; 9] = [
+pub const READY: [Ready; 11] = [
     Ready { name: "cpu-loop-mariadb", text: include_str!("../../studies/cpu-loop-mariadb.toml") },
+    Ready { name: "cpu-loop-mssql", text: include_str!("../../studies/cpu-loop-mssql.toml") },
     Ready { name: "demo", text: include_str!("../../studies/demo.toml") },
     Ready { name: "mariadb-audit-levels", text: include_str!("../../studies/mariadb-audit-levels.toml") },
     Ready { name: "mssql-audit-queue-delay", text: include_str!("../../studies/mssql-audit-queue-delay.toml") },
@@ -19,6 +20,7 @@ pub const READY: [Ready; 9] = [
     Ready { name: "mssql-xe-levels", text: include_str!("../../studies/mssql-xe-levels.toml") },
     Ready { name: "oltp-levels", text: include_str!("../../studies/oltp-levels.toml") },
     Ready { name: "rehearsal", text: include_str!("../../studies/rehearsal.toml") },
+    Ready { name: "tprocc-levels-mssql", text: include_str!("../../studies/tprocc-levels-mssql.toml") },
     Ready { name: "tprocc-levels", text: include_str!("../../studies/tprocc-levels.toml") },
 ];
 

@@ -9,7 +9,7 @@ use super::Problem;
 use super::edits::{self, Edits};
 use super::mistakes::{Places, join};
 use crate::session::Dialect;
-use crate::sql::split;
+use crate::sql::{batches, split};
 
 /// Texts of SQL files by the names that the study has for them, or the reason why there is none.
 pub type SqlFiles = BTreeMap<String, Result<String, String>>;
@@ -36,7 +36,8 @@ pub(super) fn put(document: &mut DocumentMut, places: &mut Places, files: &SqlFi
         match files.get(&name) {
             Some(Ok(text)) => {
                 table.remove("file");
-                table.insert("statements", Item::Value(split(text, dialect).into_iter().collect::<Array>().into()));
+                table
+                    .insert("statements", Item::Value(statements(text, dialect).into_iter().collect::<Array>().into()));
                 places.stands_for(&join(path, "statements"), &key, &name);
             }
             Some(Err(reason)) => problems.push(unread(places, key, reason)),
@@ -44,6 +45,12 @@ pub(super) fn put(document: &mut DocumentMut, places: &mut Places, files: &SqlFi
         }
     });
     problems
+}
+
+/// Those between semicolons; of T-SQL the batches between lines that say `GO`, where one does.
+fn statements(text: &str, dialect: Dialect) -> Vec<&str> {
+    let batches = (dialect == Dialect::Mssql).then(|| batches(text)).flatten();
+    batches.unwrap_or_else(|| split(text, dialect))
 }
 
 fn unread(places: &Places, key: String, reason: &str) -> Problem {

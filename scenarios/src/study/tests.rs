@@ -125,7 +125,7 @@ fn the_least_study_gets_every_default() {
     assert_eq!(study.target.deadline, Duration::from_secs(30));
     assert_eq!(study.baseline(), "baseline");
     assert_eq!(study.variants.len(), 1);
-    assert_eq!(study.monitor, Monitor { interval: Duration::from_secs(1), process: None });
+    assert_eq!(study.monitor, Monitor { interval: Duration::from_secs(1), process: None, requests: false });
     let Workload::Oltp(shape) = &study.workload else { panic!("an OLTP workload") };
     assert_eq!((shape.tables, shape.table_size, shape.range_size), (1, 10_000, 100));
     assert_eq!(shape.distribution, Distribution::Special { pct: 1, iter: 12, res: 75 });

@@ -9,6 +9,7 @@
 mod tests;
 
 use super::draw::{CUSTOMERS, DISTRICTS, ITEMS};
+use crate::session::Dialect;
 use crate::sql::Catalogue;
 use crate::workload::{Expectation, Inspection, Wanted};
 
@@ -72,14 +73,14 @@ const CONDITIONS: [Condition; 12] = [
 ];
 
 /// A query of where the rows come from.
-pub(super) fn origin() -> String {
-    catalogue().get("origin").to_owned()
+pub(super) fn origin(dialect: Dialect) -> String {
+    catalogue(dialect).get("origin").to_owned()
 }
 
 /// Everything that must hold of rows of that origin; of rows just built where none is given.
-pub(super) fn inspection(warehouses: u32, answer: Option<&[String]>) -> Inspection {
+pub(super) fn inspection(dialect: Dialect, warehouses: u32, answer: Option<&[String]>) -> Inspection {
     let origin = Origin::read(warehouses, answer.unwrap_or_default());
-    let catalogue = catalogue();
+    let catalogue = catalogue(dialect);
     let mut expectations = cardinalities(&catalogue, warehouses, origin);
     let asked = CONDITIONS.iter().filter(|(number, ..)| origin.can_meet(*number));
     expectations.extend(asked.map(|condition| origin.expectation(&catalogue, *condition)));
@@ -191,6 +192,9 @@ fn remedy() -> String {
     "find out who changed it, then run `vufleet schema build STUDY --replace`".to_owned()
 }
 
-fn catalogue() -> Catalogue {
-    Catalogue::parse(include_str!("../../sql/tprocc/consistency.sql"))
+fn catalogue(dialect: Dialect) -> Catalogue {
+    Catalogue::parse(match dialect {
+        Dialect::Mssql => include_str!("../../sql/tprocc/consistency-mssql.sql"),
+        Dialect::Mysql | Dialect::Sqlite => include_str!("../../sql/tprocc/consistency.sql"),
+    })
 }

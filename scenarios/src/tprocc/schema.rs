@@ -17,8 +17,13 @@ use crate::workload::{Chunk, Expectation, Index, Inspection, Loads, Resume, Rout
 const TABLES: [&str; 9] =
     ["warehouse", "district", "customer", "history", "item", "new_order", "orders", "order_line", "stock"];
 
-/// The tables with an index beside their key, and the column by which it is known: its third.
-const INDEXED: [(&str, &str); 2] = [("customer", "c_last"), ("orders", "o_c_id")];
+/// An index beside a table's key: the table, and the column at a place, counted from 1, by which it is known.
+type Beside = (&'static str, &'static str, u32);
+
+const INDEXED: [Beside; 3] = [("customer", "c_last", 3), ("orders", "o_c_id", 3), ("district", "d_id", 1)];
+
+/// The table that says which build is under way.
+const MARK: &str = "vufleet_build";
 
 /// Items or stocks that one DELETE removes at most, so that no transaction grows with the table.
 const CLEARED_ITEMS: u32 = 10_000;
@@ -30,13 +35,16 @@ impl Schema for Shape {
 
     fn create(&self, dialect: Dialect) -> Vec<String> {
         let catalogue = catalogue(dialect);
-        TABLES.iter().map(|table| catalogue.get(table).to_owned()).collect()
+        let mut out: Vec<String> = TABLES.iter().map(|table| catalogue.get(table).to_owned()).collect();
+        if dialect == Dialect::Mssql {
+            out.push(catalogue.get("history_key").to_owned());
+            out.extend(TABLES.map(|table| catalogue.get("keep_row_locks").replace("{table}", table)));
+        }
+        out
     }
 
-    fn drop(&self, _dialect: Dialect) -> Vec<String> {
-        let tables = TABLES.iter().map(|table| format!("DROP TABLE IF EXISTS {table}"));
-        let mark = "DROP TABLE IF EXISTS vufleet_build".to_owned();
-        tables.chain([mark]).collect()
+    fn drop(&self, dialect: Dialect) -> Vec<String> {
+        TABLES.iter().chain([&MARK]).map(|table| drop_table(dialect, table)).collect()
     }
 
     /// A warehouse is a part.
@@ -81,33 +89,34 @@ impl Schema for Shape {
 
     fn indexes(&self, dialect: Dialect) -> Vec<Index> {
         let catalogue = catalogue(dialect);
-        let index = |(table, column)| Index {
-            sql: catalogue.get(&format!("{table}_index")).to_owned(),
-            exists: count_index(&catalogue, table, column),
+        let index = |beside: &Beside| Index {
+            sql: catalogue.get(&format!("{}_index", beside.0)).to_owned(),
+            exists: count_index(&catalogue, beside),
         };
-        INDEXED.map(index).to_vec()
+        indexed(dialect).iter().map(index).collect()
     }
 
     fn routines(&self, dialect: Dialect) -> Option<Routines> {
         let all = procedures::routines(dialect, &catalogue(dialect))?;
-        let remedy = "GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE on the database to the login, or write \
-                      calls = \"statements\" in [workload]";
-        Some(Routines { all, called: self.calls == Calls::Procedures, remedy: remedy.to_owned() })
+        let grant = match dialect {
+            Dialect::Mssql => "GRANT CREATE PROCEDURE, and ALTER and EXECUTE ON SCHEMA::dbo, to the login's user",
+            Dialect::Mysql | Dialect::Sqlite => {
+                "GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE on the database to the login"
+            }
+        };
+        let remedy = format!("{grant}, or write calls = \"statements\" in [workload]");
+        Some(Routines { all, called: self.calls == Calls::Procedures, remedy })
     }
 
     fn resume(&self, seed: u64, dialect: Dialect) -> Option<Resume> {
         let build = format!("{}{seed}", self.mark_but_seed());
         let insert = format!("INSERT INTO vufleet_build (build) VALUES ('{build}')");
         Some(Resume {
-            begin: vec![
-                "DROP TABLE IF EXISTS vufleet_build".to_owned(),
-                catalogue(dialect).get("mark").to_owned(),
-                insert,
-            ],
+            begin: vec![drop_table(dialect, MARK), catalogue(dialect).get("mark").to_owned(), insert],
             build,
             mark: "SELECT build FROM vufleet_build".to_owned(),
             complete: "SELECT w_id - 1 FROM warehouse".to_owned(),
-            end: "DROP TABLE IF EXISTS vufleet_build".to_owned(),
+            end: drop_table(dialect, MARK),
         })
     }
 
@@ -146,22 +155,22 @@ impl Schema for Shape {
 
     fn ready(&self, dialect: Dialect) -> Vec<Expectation> {
         let mut out = self.built(dialect);
-        if self.calls == Calls::Procedures && dialect == Dialect::Mysql {
-            out.push(all_procedures(&catalogue(dialect)));
+        if self.calls == Calls::Procedures && dialect != Dialect::Sqlite {
+            out.push(all_procedures(dialect));
         }
         out
     }
 
-    fn origin(&self, _dialect: Dialect) -> Option<String> {
-        Some(consistency::origin())
+    fn origin(&self, dialect: Dialect) -> Option<String> {
+        Some(consistency::origin(dialect))
     }
 
     fn inspection(&self, dialect: Dialect, origin: Option<&[String]>) -> Inspection {
-        let mut inspection = consistency::inspection(self.warehouses, origin);
+        let mut inspection = consistency::inspection(dialect, self.warehouses, origin);
         let catalogue = catalogue(dialect);
-        inspection.expectations.extend(INDEXED.map(|(table, column)| Expectation {
-            what: format!("{table} has an index with {column}"),
-            sql: count_index(&catalogue, table, column),
+        inspection.expectations.extend(indexed(dialect).iter().map(|beside| Expectation {
+            what: format!("{} has an index with {}", beside.0, beside.1),
+            sql: count_index(&catalogue, beside),
             wanted: Wanted::Value("1".to_owned()),
             remedy:
                 "run `vufleet schema build STUDY`, which makes what is missing and leaves the rows alone".to_owned(),
@@ -185,19 +194,33 @@ fn catalogue(dialect: Dialect) -> Catalogue {
     Catalogue::parse(match dialect {
         Dialect::Mysql => include_str!("../../sql/tprocc/schema-mysql.sql"),
         Dialect::Sqlite => include_str!("../../sql/tprocc/schema-sqlite.sql"),
-        Dialect::Mssql => unreachable!("a study cannot name SQL Server as the target of this workload"),
+        Dialect::Mssql => include_str!("../../sql/tprocc/schema-mssql.sql"),
     })
 }
 
-fn count_index(catalogue: &Catalogue, table: &str, column: &str) -> String {
-    catalogue.get("count_index").replace("{table}", table).replace("{column}", column)
+/// SQL Server's tables have one more, as HammerDB's do there.
+fn indexed(dialect: Dialect) -> &'static [Beside] {
+    match dialect {
+        Dialect::Mssql => &INDEXED,
+        Dialect::Mysql | Dialect::Sqlite => &INDEXED[..2],
+    }
 }
 
-fn all_procedures(catalogue: &Catalogue) -> Expectation {
-    let wanted: Vec<String> = procedures::NAMES.iter().map(|name| format!("SELECT '{name}' AS name")).collect();
+fn count_index(catalogue: &Catalogue, (table, column, place): &Beside) -> String {
+    let sql = catalogue.get("count_index").replace("{table}", table).replace("{column}", column);
+    sql.replace("{place}", &place.to_string())
+}
+
+fn drop_table(dialect: Dialect, table: &str) -> String {
+    let schema = if dialect == Dialect::Mssql { "dbo." } else { "" };
+    format!("DROP TABLE IF EXISTS {schema}{table}")
+}
+
+fn all_procedures(dialect: Dialect) -> Expectation {
+    let wanted = procedures::NAMES.map(|name| format!("SELECT '{}' AS name", procedures::spelt(dialect, name)));
     Expectation {
         what: "all five stored procedures exist and this login may call them".to_owned(),
-        sql: catalogue.get("missing_procedures").replace("{wanted}", &wanted.join(" UNION ALL ")),
+        sql: catalogue(dialect).get("missing_procedures").replace("{wanted}", &wanted.join(" UNION ALL ")),
         wanted: Wanted::NoRow(&["no procedure"]),
         remedy: "GRANT EXECUTE to the login, run `vufleet schema build STUDY`, which makes those that are missing and \
                  leaves the rows alone, or write calls = \"statements\" in [workload]"

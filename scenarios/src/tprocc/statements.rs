@@ -68,11 +68,11 @@ const COUNT: usize = STEPS.len();
 
 fn catalogue(shape: &Shape, dialect: Dialect) -> Catalogue {
     Catalogue::parse(match (shape.calls, dialect) {
-        (Calls::Procedures, _) => include_str!("../../sql/tprocc/calls-mysql.sql"),
+        (Calls::Procedures, Dialect::Mssql) => include_str!("../../sql/tprocc/calls-mssql.sql"),
+        (Calls::Procedures, Dialect::Mysql | Dialect::Sqlite) => include_str!("../../sql/tprocc/calls-mysql.sql"),
         (Calls::Statements, Dialect::Mysql) => include_str!("../../sql/tprocc/statements-mysql.sql"),
-        (Calls::Statements, Dialect::Sqlite | Dialect::Mssql) => {
-            include_str!("../../sql/tprocc/statements-sqlite.sql")
-        }
+        (Calls::Statements, Dialect::Mssql) => include_str!("../../sql/tprocc/statements-mssql.sql"),
+        (Calls::Statements, Dialect::Sqlite) => include_str!("../../sql/tprocc/statements-sqlite.sql"),
     })
 }
 
@@ -147,13 +147,27 @@ mod tests {
     }
 
     #[test]
-    fn both_dialects_have_every_statement_with_the_same_slots() {
+    fn all_dialects_have_every_statement_with_the_same_slots() {
         let shape = shape(Calls::Statements, Mix::default());
-        let (mysql, sqlite) = (list(&shape, Dialect::Mysql), list(&shape, Dialect::Sqlite));
-        for (mysql, sqlite) in mysql.iter().zip(&sqlite) {
-            assert_eq!(mysql.slots, sqlite.slots, "{}", mysql.sql);
-            assert_eq!(mysql.writes, sqlite.writes, "{}", mysql.sql);
-            assert!(!sqlite.sql.contains("FOR UPDATE") && !sqlite.sql.contains("NOW()"), "{}", sqlite.sql);
+        let mysql = list(&shape, Dialect::Mysql);
+        for dialect in [Dialect::Sqlite, Dialect::Mssql] {
+            let list = list(&shape, dialect);
+            assert_eq!(list.len(), mysql.len());
+            for (mysql, other) in mysql.iter().zip(&list) {
+                assert_eq!(mysql.slots, other.slots, "{}", mysql.sql);
+                assert_eq!(mysql.writes, other.writes, "{}", mysql.sql);
+                assert!(!other.sql.contains("FOR UPDATE") && !other.sql.contains("NOW()"), "{}", other.sql);
+            }
+        }
+    }
+
+    #[test]
+    fn every_parameter_of_sql_server_has_its_columns_type() {
+        for calls in [Calls::Procedures, Calls::Statements] {
+            for statement in list(&shape(calls, Mix::default()), Dialect::Mssql) {
+                assert!(statement.types.iter().all(Option::is_some), "{}", statement.sql);
+                assert_eq!(statement.call.is_some(), calls == Calls::Procedures, "{}", statement.sql);
+            }
         }
     }
 
@@ -163,6 +177,8 @@ mod tests {
             (Calls::Procedures, Dialect::Mysql),
             (Calls::Statements, Dialect::Mysql),
             (Calls::Statements, Dialect::Sqlite),
+            (Calls::Procedures, Dialect::Mssql),
+            (Calls::Statements, Dialect::Mssql),
         ] {
             let shape = shape(calls, Mix::default());
             let mut sent: Vec<&str> = used(&shape).map(|(_, name)| name).collect();

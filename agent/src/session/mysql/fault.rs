@@ -55,7 +55,7 @@ pub(in crate::session) fn of_server(ServerError { code, state, message }: Server
 /// behind them: nobody knows whether it took effect, as with a lost connection.
 pub(in crate::session) fn of_commit(fault: Fault) -> Fault {
     match fault.kind {
-        FaultKind::Statement | FaultKind::Refused => Fault { kind: FaultKind::ConnectionLost, ..fault },
+        FaultKind::Statement | FaultKind::Refused | FaultKind::Overloaded => Fault { kind: FaultKind::ConnectionLost, ..fault },
         _ => fault,
     }
 }
@@ -132,6 +132,7 @@ mod tests {
             (FaultKind::Deadline, FaultKind::Deadline),
             (FaultKind::Statement, FaultKind::ConnectionLost),
             (FaultKind::Refused, FaultKind::ConnectionLost),
+            (FaultKind::Overloaded, FaultKind::ConnectionLost),
         ] {
             assert_eq!(of_commit(Fault::new(kind, "no")).kind, expected, "{kind:?}");
         }

@@ -55,7 +55,8 @@ pub(super) fn facts(
 }
 
 /// Whether load and database share a machine, as far as can be told: the database is embedded, is reached by loopback
-/// or a local socket, or an observing agent runs on a driving agent's machine.
+/// or a local socket, or an observing agent runs on a driving agent's machine. A SQL Server is observed from anywhere, so
+/// that its observer has to be on the host that the study names.
 fn shared_host(pilot: &Pilot, driving: &[&Agent], observers: &[Agent]) -> bool {
     let target = &pilot.study.target;
     match target.kind {
@@ -65,7 +66,34 @@ fn shared_host(pilot: &Pilot, driving: &[&Agent], observers: &[Agent]) -> bool {
     }
     let host = target.host.as_deref().unwrap_or_default();
     let loopback = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    let together =
-        observers.iter().any(|observer| driving.iter().any(|driver| driver.hello.machine == observer.hello.machine));
+    let is_there = |observer: &&Agent| target.kind != TargetKind::Mssql || same_host(host, &observer.hello.hostname);
+    let mut there = observers.iter().filter(is_there);
+    let together = there.any(|observer| driving.iter().any(|driver| driver.hello.machine == observer.hello.machine));
     target.socket.is_some() || loopback || together
+}
+
+/// Whether a name in a study is that of a host, with or without its domain.
+fn same_host(named: &str, hostname: &str) -> bool {
+    let short = |name: &str| name.split('.').next().unwrap_or_default().to_ascii_lowercase();
+    let is_address = named.parse::<std::net::IpAddr>().is_ok();
+    !is_address && !hostname.is_empty() && short(named) == short(hostname)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::same_host;
+
+    #[test]
+    fn a_host_is_known_with_and_without_its_domain() {
+        for (named, hostname, same) in [
+            ("db-1", "db-1", true),
+            ("DB-1.lab.example", "db-1", true),
+            ("db-1", "db-1.lab.example", true),
+            ("db-1", "db-2", false),
+            ("10.0.0.1", "10.0.0.2", false),
+            ("", "", false),
+        ] {
+            assert_eq!(same_host(named, hostname), same, "{named} {hostname}");
+        }
+    }
 }

@@ -17,8 +17,11 @@ fn own(kind: TargetKind) -> Study {
     let begin = sound.text.find("[workload]").unwrap();
     let end = sound.text.find("[[profiles]]").unwrap();
     // Backslashes escape in MySQL alone.
-    let transactions =
-        if kind == TargetKind::Sqlite { TRANSACTIONS.replace(r"it\\'s", "its") } else { TRANSACTIONS.to_owned() };
+    let transactions = match kind {
+        TargetKind::Sqlite => TRANSACTIONS.replace(r"it\\'s", "its"),
+        TargetKind::Mssql => TRANSACTIONS.replace(r"it\\'s", "it''s"),
+        TargetKind::Mysql | TargetKind::Simulated => TRANSACTIONS.to_owned(),
+    };
     let text = format!("{}[workload]\nkind = 'sql'\n{transactions}{}", &sound.text[..begin], &sound.text[end..]);
     read(&text, &Edits::default()).unwrap_or_else(|refusal| panic!("{refusal}"))
 }
@@ -49,6 +52,30 @@ fn every_statement_is_prepared_and_none_is_executed() {
     assert!(sqlite.iter().all(|question| question.sql.starts_with("EXPLAIN ") && question.login == Login::Target));
     assert!(asked(&own(TargetKind::Simulated)).is_empty());
     assert!(asked(&study(1)).is_empty());
+}
+
+#[test]
+fn sql_server_compiles_what_it_is_to_describe() {
+    let study = own(TargetKind::Mssql);
+    let texts: Vec<String> = asked(&study).into_iter().map(|question| question.sql).collect();
+    let ask = "IF SERVERPROPERTY('babelfish') IS NULL BEGIN EXEC sys.sp_describe_undeclared_parameters @tsql = ";
+    assert_eq!(
+        texts,
+        [
+            format!("{ask}N'SELECT ''it''''s'', a FROM t WHERE id = @P1', @params = N'@P1 bigint' END"),
+            format!("{ask}N'SELECT 2' END"),
+            format!("{ask}N'LOCK TABLES t WRITE' END"),
+        ]
+    );
+    for (error, fatal) in [
+        ("Invalid object name 't'. (208)", true),
+        ("The statement references a temporary table. (11525)", false),
+        ("(11525) Invalid object name 't'. (208)", true),
+        ("no code", true),
+    ] {
+        let found = with_answers(&study, &[("statement 1", Answer::Failed(error.to_owned()))]);
+        assert_eq!(found.iter().any(|(severity, _)| *severity == Severity::Fatal), fatal, "{error}: {found:?}");
+    }
 }
 
 #[test]

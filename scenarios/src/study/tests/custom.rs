@@ -103,6 +103,64 @@ fn a_target_gets_the_statements_of_its_dialect() {
     );
 }
 
+const MSSQL: &str = "kind = \"mssql\"\nhost = \"h\"\ndatabase = \"d\"\nuser = \"u\"\npassword = { env = \"P\" }";
+
+fn on_mssql(statements: &str) -> Result<Shape, String> {
+    let transaction = format!(
+        "[[workload.transactions]]\nname = \"a\"\nstatements = [{statements}]\n[workload.transactions.parameters]\n\
+         id = {{ uniform = [1, 9] }}\nnote = {{ text = 5000 }}\nmade = \"now\"\n"
+    );
+    match read(&study(MSSQL, &transaction), &Edits::default()) {
+        Ok(study) => match study.workload {
+            Workload::Custom(shape) => Ok(shape),
+            other => panic!("{other:?}"),
+        },
+        Err(refusal) => Err(refusal.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
+    }
+}
+
+#[test]
+fn sql_server_takes_batches_and_declared_types() {
+    let batch = "'DECLARE @i int = :id::int; WHILE @i > 0 SET @i = @i - 1; BEGIN TRAN; COMMIT'";
+    let shape = on_mssql(&format!("{batch}, 'EXEC dbo.p @id = :id, @note = :note', 'SELECT :made, :note'")).unwrap();
+    let all = "DECLARE @i int = @P1; WHILE @i > 0 SET @i = @i - 1; BEGIN TRAN; COMMIT";
+    assert_eq!(texts(&shape), [all, "EXEC dbo.p @id = @P1, @note = @P2", "SELECT SYSUTCDATETIME(), @P1"]);
+    let [transaction] = shape.transactions.as_slice() else { panic!("one transaction") };
+    let declared: Vec<String> =
+        transaction.steps.iter().map(|step| step.declarations(&transaction.parameters)).collect();
+    assert_eq!(declared, ["@P1 int", "@P1 bigint, @P2 nvarchar(max)", "@P1 nvarchar(max)"]);
+    assert_eq!(transaction.steps[1].statement.call.as_ref().map(|call| call.procedure.as_str()), Some("dbo.p"));
+}
+
+#[test]
+fn what_sql_server_does_not_take_is_refused() {
+    let used = "'SELECT :id, :note, :made'";
+    for (statement, words) in [
+        ("'COMMIT'", "COMMIT is not for a statement to say; remove it and write transaction = true"),
+        ("'rollback transaction'", "ROLLBACK is not for a statement"),
+        ("'BEGIN TRAN'", "BEGIN is not for a statement"),
+        ("\"SELECT 1\\nGO\\nSELECT 2\"", "GO is for programs that read files"),
+        ("'EXEC p :id, :made'", ":made is the server's time, an expression, and EXEC takes none"),
+    ] {
+        let found = on_mssql(&format!("{statement}, {used}")).expect_err(statement);
+        assert!(found.contains(words), "{found}");
+    }
+    on_mssql(&format!("'BEGIN SELECT 1 END', 'BEGIN TRY SELECT 1 END TRY BEGIN CATCH THROW END CATCH', {used}"))
+        .unwrap();
+}
+
+#[test]
+fn a_file_of_t_sql_is_cut_at_go() {
+    let text = study(MSSQL, WITH_FILE);
+    let file = "-- a loop\nDECLARE @i int = 0;\nWHILE @i < 9 SET @i = @i + 1;\nGO\nSELECT :id; SELECT 2;\n";
+    let Workload::Custom(shape) = read(&text, &with_file(Ok(file))).unwrap().workload else { panic!("own SQL") };
+    assert_eq!(texts(&shape), ["DECLARE @i int = 0;\nWHILE @i < 9 SET @i = @i + 1;", "SELECT @P1; SELECT 2;"]);
+    let Workload::Custom(shape) = read(&text, &with_file(Ok("SELECT :id; SELECT 2;"))).unwrap().workload else {
+        panic!("own SQL")
+    };
+    assert_eq!(texts(&shape), ["SELECT @P1", "SELECT 2"]);
+}
+
 #[test]
 fn a_profile_may_send_otherwise_or_something_else() {
     let own = "workload = { protocol = \"text\" }\n[[profiles]]\nlabel = \"one\"\nvus = 1\n\

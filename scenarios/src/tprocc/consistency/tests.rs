@@ -1,5 +1,16 @@
 use super::*;
 
+const DIALECTS: [Dialect; 3] = [Dialect::Mysql, Dialect::Sqlite, Dialect::Mssql];
+
+/// What is asked does not depend on the dialect.
+fn inspection(warehouses: u32, answer: Option<&[String]>) -> Inspection {
+    let [mysql, sqlite, mssql] = DIALECTS.map(|dialect| super::inspection(dialect, warehouses, answer));
+    for other in [sqlite, mssql] {
+        assert_eq!((whats(&other), &other.notes), (whats(&mysql), &mysql.notes));
+    }
+    mysql
+}
+
 fn answer(cells: [u64; 7]) -> Vec<String> {
     cells.map(|cell| cell.to_string()).to_vec()
 }
@@ -57,6 +68,8 @@ fn what_hammerdb_loads_is_judged_by_what_it_can_meet() {
     assert!(inspection.notes[0].contains("HammerDB") && inspection.notes[0].contains("10 and 12"));
     assert!(!whats(&inspection).iter().any(|what| what.contains("of 3000 customers")));
     assert!(inspection.expectations.iter().any(|it| it.sql.contains("- 2700000)")));
+    let mssql = super::inspection(Dialect::Mssql, 2, Some(&answer([1_000, 990, 1_000, 0, 60_000, 0, 0])));
+    assert_eq!(mssql.expectations.iter().filter(|it| it.sql.contains("+ 2700000 THEN")).count(), 2);
 }
 
 #[test]
@@ -68,11 +81,16 @@ fn a_changed_row_does_not_change_the_builder() {
 
 #[test]
 fn queries_are_filled_in_and_bound_what_they_return() {
-    for origin in [None, Some(answer([1_000, 990, 1_000, 0, 60_001, 0, 0]))] {
-        for expectation in inspection(2, origin.as_deref()).expectations {
+    let origins = || [None, Some(answer([1_000, 990, 1_000, 0, 60_001, 0, 0]))];
+    for (dialect, origin) in DIALECTS.into_iter().flat_map(|dialect| origins().map(|origin| (dialect, origin))) {
+        for expectation in super::inspection(dialect, 2, origin.as_deref()).expectations {
             assert!(!expectation.sql.contains(['{', '}']), "{}", expectation.sql);
             if let Wanted::NoRow(columns) = expectation.wanted {
-                assert!(columns.len() == 1 || expectation.sql.ends_with("LIMIT 6"), "{}", expectation.sql);
+                let bounded = match dialect {
+                    Dialect::Mssql => expectation.sql.starts_with("SELECT TOP (6) "),
+                    Dialect::Mysql | Dialect::Sqlite => expectation.sql.ends_with("LIMIT 6"),
+                };
+                assert!(columns.len() == 1 || bounded, "{}", expectation.sql);
                 let list = expectation.sql.lines().next().unwrap_or_default();
                 let list = list.split(" FROM").next().unwrap_or_default();
                 assert_eq!(list.split(',').count(), columns.len(), "{list} beside {columns:?}");

@@ -4,7 +4,7 @@ fn shape(warehouses: u32) -> Shape {
     Shape::new(warehouses, Calls::Procedures)
 }
 
-const DIALECTS: [Dialect; 2] = [Dialect::Mysql, Dialect::Sqlite];
+const DIALECTS: [Dialect; 3] = [Dialect::Mysql, Dialect::Sqlite, Dialect::Mssql];
 
 #[test]
 fn a_warehouse_is_a_chunk_and_the_items_come_with_the_first() {
@@ -32,12 +32,15 @@ fn every_column_of_a_load_is_one_of_its_table() {
         let created = shape(1).create(dialect);
         let loads = shape(1).loads(1, shape(1).chunks()[0]);
         for load in loads.batches.iter().chain(&loads.seal) {
-            let start = format!("CREATE TABLE IF NOT EXISTS {} (", load.table);
-            let table = created.iter().find(|sql| sql.starts_with(&start)).unwrap();
+            let start = match dialect {
+                Dialect::Mssql => format!("CREATE TABLE dbo.{} (", load.table),
+                Dialect::Mysql | Dialect::Sqlite => format!("CREATE TABLE IF NOT EXISTS {} (", load.table),
+            };
+            let table = created.iter().find(|sql| sql.contains(&start)).unwrap();
             let defined: Vec<&str> = table
                 .lines()
                 .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
-                .filter(|word| *word != "PRIMARY")
+                .filter(|word| !["PRIMARY", "CONSTRAINT", "padding"].contains(word))
                 .collect();
             assert_eq!(defined, load.columns, "{}", load.table);
         }
@@ -74,9 +77,45 @@ fn the_mark_says_which_build_it_is() {
     for other in ["8 warehouses from seed 42", "4 warehouses", "4 warehouses from seed x", ""] {
         assert_eq!(shape(4).seed_of(other), None, "{other:?}");
     }
-    for dialect in DIALECTS {
-        assert!(shape(1).drop(dialect).contains(&"DROP TABLE IF EXISTS vufleet_build".to_owned()));
+    for (dialect, schema) in [(Dialect::Mysql, ""), (Dialect::Sqlite, ""), (Dialect::Mssql, "dbo.")] {
+        let dropped = shape(1).drop(dialect);
+        assert_eq!(dropped.len(), 10);
+        assert_eq!(dropped[9], format!("DROP TABLE IF EXISTS {schema}vufleet_build"));
     }
+}
+
+#[test]
+fn tables_of_sql_server_have_hammerdbs_types_and_indexes() {
+    let created = shape(1).create(Dialect::Mssql).join("\n");
+    for part in [
+        "d_id tinyint NOT NULL",
+        "w_ytd money",
+        "w_tax smallmoney",
+        "padding char(4000) NOT NULL DEFAULT REPLICATE('x', 4000)",
+        "padding char(6000) NOT NULL DEFAULT REPLICATE('X', 6000)",
+        "c_payment_cnt smallint",
+        "c_data char(500)",
+        "CONSTRAINT customer_i1 PRIMARY KEY CLUSTERED (c_w_id, c_d_id, c_id)",
+        "CONSTRAINT new_order_i1 PRIMARY KEY CLUSTERED (no_w_id, no_d_id, no_o_id)",
+        "CONSTRAINT orders_i1 PRIMARY KEY CLUSTERED (o_w_id, o_d_id, o_id)",
+        "CONSTRAINT order_line_i1 PRIMARY KEY CLUSTERED (ol_w_id, ol_d_id, ol_o_id, ol_number)",
+        "CREATE CLUSTERED INDEX history_i1 ON dbo.history (h_c_w_id, h_date, h_c_d_id, h_c_id, h_amount)",
+        "s_ytd int NOT NULL",
+        "ol_amount smallmoney",
+        "ol_quantity smallint",
+    ] {
+        assert!(created.contains(part), "{part}");
+    }
+    assert_eq!(created.matches("SET (LOCK_ESCALATION = DISABLE)").count(), 9);
+    let indexes: Vec<String> = shape(1).indexes(Dialect::Mssql).into_iter().map(|index| index.sql).collect();
+    assert_eq!(
+        indexes,
+        [
+            "CREATE INDEX customer_c_last ON dbo.customer (c_w_id, c_d_id, c_last, c_first, c_id)",
+            "CREATE INDEX orders_i2 ON dbo.orders (o_w_id, o_d_id, o_c_id, o_id)",
+            "CREATE INDEX district_d_id ON dbo.district (d_id)",
+        ]
+    );
 }
 
 #[test]
@@ -90,6 +129,9 @@ fn procedures_are_wanted_where_they_are_called() {
     assert_eq!((routines.all.len(), routines.called), (5, false));
     assert!(shape(1).routines(Dialect::Mysql).unwrap().called);
     assert_eq!(statements.routines(Dialect::Sqlite), None);
+    let asked = &shape(1).ready(Dialect::Mssql)[2];
+    assert!(asked.sql.contains("'neword'") && asked.sql.contains("'slev'"), "{}", asked.sql);
+    assert!(shape(1).routines(Dialect::Mssql).unwrap().remedy.contains("ON SCHEMA::dbo"));
 }
 
 #[test]

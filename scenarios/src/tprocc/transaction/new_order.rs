@@ -1,8 +1,8 @@
 //! New-Order by statements [2.4.2].
 
-use super::rows::{Cents, Stock, Whole};
+use super::rows::{Cents, DistInfo, Whole};
 use super::{Step, TprocC, What, int};
-use crate::session::{Access, Fault, Session, Value};
+use crate::session::{Access, Dialect, Fault, Session, Value};
 use crate::tprocc::draw::{Line, NewOrder, UNUSED_ITEM};
 use crate::workload::Outcome;
 
@@ -24,17 +24,36 @@ impl TprocC {
     /// Takes the district's next number and writes the order without its lines.
     async fn open_order<S: Session>(&self, session: &mut S, order: &NewOrder) -> Result<Value<'static>, Fault> {
         let (w, d, c) = (int(order.warehouse), int(order.district), int(order.customer));
-        // The district's lock first: what is read after it is no older.
-        let mut next = Whole::default();
-        self.send(session, Step::NextOrder, &[w, d], &mut next).await?;
-        self.change(session, Step::TakeOrderNumber, &[w, d], What("district", order.district, order.warehouse)).await?;
-        self.send(session, Step::CustomerTerms, &[w, d, c], &mut ()).await?;
-        let id = Value::Int(next.0.unwrap_or(0));
+        let district = [w, d];
+        let what = What("district", order.district, order.warehouse);
+        let id = match S::DIALECT {
+            // A plain read locks nothing, but may wait for whoever pays, who has the warehouse and waits for the district: it
+            // comes before the district's lock, and the change that locks it before its number is read.
+            Dialect::Mssql => {
+                self.send(session, Step::CustomerTerms, &[w, d, c], &mut ()).await?;
+                self.change(session, Step::TakeOrderNumber, &district, what).await?;
+                self.order_number(session, &district).await?
+            }
+            // The district's lock first: what is read after it is no older.
+            Dialect::Mysql | Dialect::Sqlite => {
+                let id = self.order_number(session, &district).await?;
+                self.change(session, Step::TakeOrderNumber, &district, what).await?;
+                self.send(session, Step::CustomerTerms, &[w, d, c], &mut ()).await?;
+                id
+            }
+        };
         let all_local = self.lines.iter().all(|line| line.supplier == order.warehouse);
         let values = [id, d, w, c, int(order.lines), int(all_local.into())];
         self.send(session, Step::InsertOrder, &values, &mut ()).await?;
         self.send(session, Step::InsertNewOrder, &[id, d, w], &mut ()).await?;
         Ok(id)
+    }
+
+    /// The number of the order that is being taken.
+    async fn order_number<S: Session>(&self, session: &mut S, district: &[Value<'_>]) -> Result<Value<'static>, Fault> {
+        let mut number = Whole::default();
+        self.send(session, Step::NextOrder, district, &mut number).await?;
+        Ok(Value::Int(number.0.unwrap_or(0)))
     }
 
     /// Writes a line. False where its item is the one that nobody has.
@@ -53,34 +72,15 @@ impl TprocC {
             return Ok(false);
         }
         let mut dist_info = std::mem::take(&mut self.text);
-        let mut stock = Stock { quantity: 0, dist_info: &mut dist_info };
-        let read = self.send(session, Step::Stock, &[d, supplier, item], &mut stock).await;
-        let left = left_in_stock(stock.quantity, line.quantity.into());
+        let read = self.send(session, Step::Stock, &[d, supplier, item], &mut DistInfo(&mut dist_info)).await;
         self.text = dist_info;
         read?;
         let (quantity, remote) = (int(line.quantity), int((line.supplier != order.warehouse).into()));
-        let taken = [Value::Int(left), quantity, remote, supplier, item];
+        let taken = [quantity, quantity, quantity, remote, supplier, item];
         self.change(session, Step::TakeStock, &taken, What("stock of item", line.item, line.supplier)).await?;
         let amount = Value::Decimal(price.0.unwrap_or(0) * i64::from(line.quantity), 2);
         let values = [id, d, w, int(number), item, amount, supplier, quantity, Value::Text(&self.text)];
         self.send(session, Step::InsertLine, &values, &mut ()).await?;
         Ok(true)
-    }
-}
-
-/// What is left when `quantity` was taken; where that would be less than 10, 91 come in [2.4.2.2].
-fn left_in_stock(before: i64, quantity: i64) -> i64 {
-    if before >= quantity + 10 { before - quantity } else { before - quantity + 91 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stock_is_filled_up_before_it_runs_out() {
-        for (before, quantity, left) in [(100, 10, 90), (20, 10, 10), (19, 10, 100), (10, 1, 100), (11, 1, 10)] {
-            assert_eq!(left_in_stock(before, quantity), left, "{before} - {quantity}");
-        }
     }
 }

@@ -50,18 +50,13 @@ impl Rows for Ids<'_> {
     }
 }
 
-/// An item's stock in one warehouse.
-pub(super) struct Stock<'a> {
-    pub(super) quantity: i64,
-    /// What the district writes on the line.
-    pub(super) dist_info: &'a mut String,
-}
+/// What the district writes on the line of an item's stock.
+pub(super) struct DistInfo<'a>(pub(super) &'a mut String);
 
-impl Rows for Stock<'_> {
+impl Rows for DistInfo<'_> {
     fn row(&mut self, row: &impl Row) {
-        self.quantity = whole(row.get(0)).unwrap_or(0);
-        self.dist_info.clear();
-        push(row.get(2), self.dist_info);
+        self.0.clear();
+        push(row.get(2), self.0);
     }
 }
 

@@ -15,7 +15,7 @@ enum Call {
 }
 
 /// Every statement affects one row or returns one, but those that say so find none.
-struct Scripted {
+struct Scripted<const MSSQL: bool> {
     statements: Vec<Statement>,
     lacking: &'static str,
     calls: Vec<Call>,
@@ -33,8 +33,8 @@ impl Row for Ones {
     }
 }
 
-impl Session for Scripted {
-    const DIALECT: Dialect = Dialect::Mysql;
+impl<const MSSQL: bool> Session for Scripted<MSSQL> {
+    const DIALECT: Dialect = if MSSQL { Dialect::Mssql } else { Dialect::Mysql };
 
     async fn connect(_target: &Target, _statements: Rc<[Statement]>) -> Result<Self, Fault> {
         unreachable!("made by hand")
@@ -77,6 +77,9 @@ impl Session for Scripted {
     fn interrupt(&self) -> Interrupt {
         Interrupt::None
     }
+    fn now(&self) -> Option<i64> {
+        Some(86_400_000_000)
+    }
     fn version(&self) -> String {
         "scripted".to_owned()
     }
@@ -93,8 +96,12 @@ fn seated(shape: &Shape, seat: Seat) -> TprocC {
     TprocC::seat(Rc::new(shape.clone()), seat)
 }
 
-fn session(shape: &Shape, lacking: &'static str) -> Scripted {
+fn session(shape: &Shape, lacking: &'static str) -> Scripted<false> {
     Scripted { statements: TprocC::statements(shape, Dialect::Mysql), lacking, calls: Vec::new() }
+}
+
+fn mssql_session(shape: &Shape) -> Scripted<true> {
+    Scripted { statements: TprocC::statements(shape, Dialect::Mssql), lacking: "", calls: Vec::new() }
 }
 
 fn statements() -> Shape {
@@ -120,6 +127,38 @@ fn a_call_is_one_round_trip() {
         let Call::Execute(sql, _) = &calls[0] else { panic!("{calls:?}") };
         assert!(sql.starts_with(&format!("CALL {}(", names[kind])), "{sql}");
     }
+}
+
+#[test]
+fn sql_server_is_told_the_time_and_gives_its_results_as_rows() {
+    let shape = Shape::new(4, Calls::Procedures);
+    let (mut workload, mut session) = (seated(&shape, SEAT), mssql_session(&shape));
+    let names = ["neword", "payment", "ostat", "delivery", "slev"];
+    let now = format!("{:?}", Value::Instant(86_400_000_000));
+    let mut seen = [false; 5];
+    for _ in 0..46 {
+        let kind = workload.draw().kind;
+        assert_eq!(ready(workload.run(&mut session)), Ok(Outcome::Committed));
+        let calls = std::mem::take(&mut session.calls);
+        let [Call::Execute(sql, values)] = calls.as_slice() else { panic!("{calls:?}") };
+        assert!(sql.starts_with(&format!("EXEC dbo.{} @", names[kind])), "{sql}");
+        assert_eq!(values.last() == Some(&now), sql.to_ascii_lowercase().contains("@timestamp = "), "{sql}");
+        seen[kind] = true;
+    }
+    assert_eq!(seen, [true; 5]);
+}
+
+#[test]
+fn on_sql_server_a_district_is_locked_after_its_warehouse_was_waited_for_and_before_its_number_is_read() {
+    let (mut workload, mut session) = (seated(&statements(), SEAT), mssql_session(&statements()));
+    while workload.draw().kind != 0 {}
+    ready(workload.run(&mut session)).unwrap();
+    let at = |begin: &str| {
+        let is_it = |call: &Call| matches!(call, Call::Execute(sql, _) if sql.starts_with(begin));
+        session.calls.iter().position(is_it).unwrap()
+    };
+    assert!(at("SELECT c.c_discount") < at("UPDATE district SET d_next_o_id"));
+    assert!(at("UPDATE district SET d_next_o_id") < at("SELECT d_next_o_id - 1"));
 }
 
 #[test]
@@ -179,6 +218,16 @@ fn rows_that_are_not_there_are_a_fault_that_says_which() {
         assert_eq!(fault.kind, FaultKind::Statement);
         assert!(fault.message.contains(words) && fault.message.contains("schema verify"), "{lacking}: {fault}");
     }
+}
+
+#[test]
+fn an_order_that_somebody_else_delivers_is_not_delivered_twice() {
+    let (mut workload, mut session) = (seated(&statements(), SEAT), session(&statements(), "DELETE FROM new_order"));
+    while workload.draw().kind != 3 {}
+    let fault = ready(workload.run(&mut session)).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Serialization);
+    let credited = |call: &Call| matches!(call, Call::Execute(sql, _) if sql.starts_with("UPDATE"));
+    assert!(!session.calls.iter().any(credited), "{:?}", session.calls);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use toml_edit::Item;
 
 use crate::custom::{Bounds, Constant, Generator, Parameter};
-use crate::sql::{Protocol, Statement};
+use crate::session::Dialect;
+use crate::sql::{Protocol, Statement, first_word};
 
 use super::super::super::mistakes::{Objection, join};
 use super::super::super::nearest::nearest;
@@ -159,6 +160,10 @@ pub(super) fn check_use(transaction: &Section<'_>, parameters: &[Parameter], lis
                 }
                 told.push(name);
             }
+            let timed = parameters.iter().find(|it| it.generator == Generator::Now && names.contains(&it.name));
+            if let (Some(Parameter { name, .. }), true) = (timed, is_exec(sql, listing.dialect)) {
+                transaction.object(&join(&listing.key, &index.to_string()), no_expression(name));
+            }
             used.extend(names);
         }
     }
@@ -167,6 +172,19 @@ pub(super) fn check_use(transaction: &Section<'_>, parameters: &[Parameter], lis
         transaction
             .object(&join("parameters", name), Objection::new("no statement of the transaction uses it", remedy));
     }
+}
+
+fn is_exec(sql: &str, dialect: Dialect) -> bool {
+    let word = first_word(sql, dialect);
+    dialect == Dialect::Mssql && (word.eq_ignore_ascii_case("EXEC") || word.eq_ignore_ascii_case("EXECUTE"))
+}
+
+fn no_expression(name: &str) -> Objection {
+    let what = format!(":{name} is the server's time, an expression, and EXEC takes none");
+    Objection::new(
+        what,
+        format!("write DECLARE @{name} datetime2 = :{name}; before it and @{name} among its arguments"),
+    )
 }
 
 fn without_generator(name: &str, parameters: &[Parameter]) -> Objection {

@@ -6,7 +6,7 @@ use toml_edit::Item;
 
 use crate::custom::Shape;
 use crate::session::Dialect;
-use crate::sql::{first_word, has_placeholder, split};
+use crate::sql::{first_word, has_placeholder, is_go, split};
 
 use super::super::super::mistakes::{Objection, join};
 use super::super::super::section::Section;
@@ -77,6 +77,10 @@ fn statement(item: &Item, dialect: Dialect) -> Result<String, Objection> {
     let pieces = split(&written, dialect);
     let statement = match pieces.as_slice() {
         [] => return Err(Objection::new("has nothing but comments", "write a statement, or remove it")),
+        _ if dialect == Dialect::Mssql && written.lines().any(is_go) => {
+            let remedy = "write each batch as an element of its own, or all of them into a file";
+            return Err(Objection::new("GO is for programs that read files, no server understands it", remedy));
+        }
         [one] => *one,
         // A batch of T-SQL is sent as one.
         _ if dialect == Dialect::Mssql => written.trim(),
@@ -90,11 +94,24 @@ fn statement(item: &Item, dialect: Dialect) -> Result<String, Objection> {
         return Err(Objection::new("has a placeholder without a name, ?", remedy));
     }
     let word = first_word(statement, dialect);
-    if dialect != Dialect::Mssql && CONTROL.iter().any(|control| word.eq_ignore_ascii_case(control)) {
+    let controls = match dialect {
+        // In a batch, what begins may end.
+        Dialect::Mssql => pieces.len() == 1 && controls_alone(statement),
+        Dialect::Mysql | Dialect::Sqlite => CONTROL.iter().any(|control| word.eq_ignore_ascii_case(control)),
+    };
+    if controls {
         let what = format!("{} is not for a statement to say", word.to_ascii_uppercase());
         return Err(Objection::new(what, "remove it and write transaction = true"));
     }
     Ok(statement.to_owned())
+}
+
+/// Whether a statement of T-SQL starts or ends a transaction. BEGIN also starts a block.
+fn controls_alone(statement: &str) -> bool {
+    let mut words = statement.split(|c: char| !c.is_ascii_alphabetic()).filter(|word| !word.is_empty());
+    let first = words.next().unwrap_or_default().to_ascii_uppercase();
+    let second = words.next().unwrap_or_default().to_ascii_uppercase();
+    matches!((first.as_str(), second.as_str()), ("COMMIT" | "ROLLBACK", _) | ("BEGIN", "TRAN" | "TRANSACTION"))
 }
 
 /// The list that is sent to a target of that dialect; any where there is no server to send it to.
