@@ -27,7 +27,7 @@ mod wire;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tiberius::{Client, Command};
 use tokio_util::compat::Compat;
@@ -182,6 +182,15 @@ impl Session for MssqlSession {
 
     fn id(&self) -> Option<u64> {
         self.id
+    }
+
+    fn now(&self) -> Option<i64> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_micros()).ok()
+    }
+
+    fn fault(code: i32, message: &str) -> Fault {
+        fault::of_words(code.unsigned_abs(), 0, message)
     }
 
     fn version(&self) -> String {
