@@ -153,10 +153,7 @@ impl FaultKind {
 
     /// Whether the same transaction, sent again with the same inputs, may well succeed.
     pub fn is_transient(self) -> bool {
-        matches!(
-            self,
-            FaultKind::Deadlock | FaultKind::LockTimeout | FaultKind::Serialization | FaultKind::Overloaded
-        )
+        matches!(self, FaultKind::Deadlock | FaultKind::LockTimeout | FaultKind::Serialization | FaultKind::Overloaded)
     }
 
     /// Whether the connection cannot be used any more.

@@ -31,15 +31,12 @@ struct Sent<'a> {
 pub(super) fn questions(study: &Study) -> Vec<Question> {
     let ask: fn(&Sent<'_>) -> String = match study.target.kind {
         // All leave the statement unexecuted; the prepared one goes with the connection.
-        TargetKind::Mysql => {
-            |sent| format!("PREPARE vufleet_check FROM {}", quoted(&sent.sql.replace('\\', "\\\\")))
-        }
+        TargetKind::Mysql => |sent| format!("PREPARE vufleet_check FROM {}", quoted(&sent.sql.replace('\\', "\\\\"))),
         TargetKind::Mssql => describe,
         TargetKind::Sqlite => |sent| format!("EXPLAIN {}", sent.sql),
         TargetKind::Simulated => return Vec::new(),
     };
-    let question =
-        |(index, sent): (usize, &Sent<'_>)| Question { id: id(index), sql: ask(sent), login: Login::Target };
+    let question = |(index, sent): (usize, &Sent<'_>)| Question { id: id(index), sql: ask(sent), login: Login::Target };
     sent(study).iter().enumerate().map(question).collect()
 }
 
@@ -93,9 +90,10 @@ fn sent(study: &Study) -> Vec<Sent<'_>> {
 
 /// Each statement with its transaction and its number in it.
 fn steps(shape: &custom::Shape) -> impl Iterator<Item = (&custom::Transaction, usize, &custom::Step)> {
-    shape.transactions.iter().flat_map(|transaction| {
-        (1..).zip(&transaction.steps).map(move |(number, step)| (transaction, number, step))
-    })
+    shape
+        .transactions
+        .iter()
+        .flat_map(|transaction| (1..).zip(&transaction.steps).map(move |(number, step)| (transaction, number, step)))
 }
 
 /// The code that a database's error ends with.

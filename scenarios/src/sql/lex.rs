@@ -191,9 +191,13 @@ mod tests {
         let text = "DECLARE @i int = 0;\nSET @i = 1; -- GO\n go \n-- the second\nSELECT 'GO' AS go\nGO\nGO\n";
         let all: &[&str] = &["DECLARE @i int = 0;\nSET @i = 1; -- GO", "SELECT 'GO' AS go"];
         assert_eq!(batches(text), Some(all.to_vec()));
-        for (text, expected) in
-            [("SELECT 1; SELECT 2", None), ("GOTO a", None), ("", None), ("GO", Some(vec![])), ("1\r\nGO\r\n", Some(vec!["1"]))]
-        {
+        for (text, expected) in [
+            ("SELECT 1; SELECT 2", None),
+            ("GOTO a", None),
+            ("", None),
+            ("GO", Some(vec![])),
+            ("1\r\nGO\r\n", Some(vec!["1"])),
+        ] {
             assert_eq!(batches(text), expected, "{text:?}");
         }
     }

@@ -36,7 +36,8 @@ pub(super) fn put(document: &mut DocumentMut, places: &mut Places, files: &SqlFi
         match files.get(&name) {
             Some(Ok(text)) => {
                 table.remove("file");
-                table.insert("statements", Item::Value(statements(text, dialect).into_iter().collect::<Array>().into()));
+                table
+                    .insert("statements", Item::Value(statements(text, dialect).into_iter().collect::<Array>().into()));
                 places.stands_for(&join(path, "statements"), &key, &name);
             }
             Some(Err(reason)) => problems.push(unread(places, key, reason)),

@@ -36,12 +36,7 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    async fn send<S: Session>(
-        &self,
-        places: &Places,
-        session: &mut S,
-        rows: &mut impl Rows,
-    ) -> Result<u64, Fault> {
+    async fn send<S: Session>(&self, places: &Places, session: &mut S, rows: &mut impl Rows) -> Result<u64, Fault> {
         let mut values = [OUT; MOST_VALUES];
         let now = [session.now().map_or(Value::Null, Value::Instant)];
         let rest = match S::DIALECT {
@@ -149,8 +144,7 @@ async fn pay<S: Session>(places: &Places, payment: Payment, session: &mut S) -> 
 
 async fn order_status<S: Session>(places: &Places, query: OrderStatus, session: &mut S) -> Result<u64, Fault> {
     let (by_name, id, name) = spelt(query.customer);
-    let inputs =
-        &[int(query.warehouse), int(query.district), int(id), int(by_name), Value::Text(name.as_str())];
+    let inputs = &[int(query.warehouse), int(query.district), int(id), int(by_name), Value::Text(name.as_str())];
     let call = Call { step: Step::CallOrderStatus, inputs, outs: &[OUT; 6], timed: false };
     call.send(places, session, &mut ()).await
 }

@@ -100,7 +100,9 @@ impl Schema for Shape {
         let all = procedures::routines(dialect, &catalogue(dialect))?;
         let grant = match dialect {
             Dialect::Mssql => "GRANT CREATE PROCEDURE, and ALTER and EXECUTE ON SCHEMA::dbo, to the login's user",
-            Dialect::Mysql | Dialect::Sqlite => "GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE on the database to the login",
+            Dialect::Mysql | Dialect::Sqlite => {
+                "GRANT CREATE ROUTINE, ALTER ROUTINE, EXECUTE on the database to the login"
+            }
         };
         let remedy = format!("{grant}, or write calls = \"statements\" in [workload]");
         Some(Routines { all, called: self.calls == Calls::Procedures, remedy })

@@ -145,7 +145,8 @@ fn what_sql_server_does_not_take_is_refused() {
         let found = on_mssql(&format!("{statement}, {used}")).expect_err(statement);
         assert!(found.contains(words), "{found}");
     }
-    on_mssql(&format!("'BEGIN SELECT 1 END', 'BEGIN TRY SELECT 1 END TRY BEGIN CATCH THROW END CATCH', {used}")).unwrap();
+    on_mssql(&format!("'BEGIN SELECT 1 END', 'BEGIN TRY SELECT 1 END TRY BEGIN CATCH THROW END CATCH', {used}"))
+        .unwrap();
 }
 
 #[test]

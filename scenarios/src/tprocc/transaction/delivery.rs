@@ -32,7 +32,8 @@ impl TprocC {
                 return Ok(Some(id));
             }
         }
-        let message = format!("{ATTEMPTS} times the oldest new order of a district was gone when it was to be delivered");
+        let message =
+            format!("{ATTEMPTS} times the oldest new order of a district was gone when it was to be delivered");
         Err(Fault::new(FaultKind::Serialization, message))
     }
 

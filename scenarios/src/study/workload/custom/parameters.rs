@@ -181,7 +181,10 @@ fn is_exec(sql: &str, dialect: Dialect) -> bool {
 
 fn no_expression(name: &str) -> Objection {
     let what = format!(":{name} is the server's time, an expression, and EXEC takes none");
-    Objection::new(what, format!("write DECLARE @{name} datetime2 = :{name}; before it and @{name} among its arguments"))
+    Objection::new(
+        what,
+        format!("write DECLARE @{name} datetime2 = :{name}; before it and @{name} among its arguments"),
+    )
 }
 
 fn without_generator(name: &str, parameters: &[Parameter]) -> Objection {
