@@ -1,7 +1,7 @@
 //! The agent's settings: defaults, then a file, then the environment, then flags; the last one wins.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Parser};
@@ -20,8 +20,10 @@ pub struct Config {
     pub labels: BTreeMap<String, String>,
     /// Threads for virtual users.
     pub threads: usize,
-    /// Whether studies may run commands of this host. No study can yet; the coordinator is told all the same.
+    /// Whether studies may run the commands below.
     pub allow_control: bool,
+    /// Commands of this host that studies may ask for by name: program and arguments.
+    pub commands: BTreeMap<String, Vec<String>>,
     /// How log lines look.
     pub log_format: LogFormat,
 }
@@ -68,7 +70,8 @@ pub enum LogFormat {
                   Exit codes: 0 told to stop, 1 the coordinator refused this agent, 2 usage."
 )]
 pub struct Flags {
-    /// TOML file with the same keys as the flags below, labels as a table.
+    /// TOML file with the same keys as the flags below, labels as a table; and [commands], by name, each a list of the
+    /// program and its arguments, which studies may ask for when allow_control is true.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Coordinator to join, for example http://127.0.0.1:7411.
@@ -92,7 +95,8 @@ pub struct Flags {
 
 #[derive(Debug, Args)]
 struct Switches {
-    /// Let studies run commands of this host, once they can; what they may ask of the database is up to their login.
+    /// Let studies run the commands of this host that --config names; what they may ask of the database is up to their
+    /// login.
     #[arg(long)]
     allow_control: bool,
     /// Talk to a coordinator on another host without encryption or authentication.
@@ -113,6 +117,7 @@ struct Layers {
     labels: BTreeMap<String, String>,
     threads: Option<usize>,
     allow_control: bool,
+    commands: BTreeMap<String, Vec<String>>,
     insecure: bool,
     log_format: Option<String>,
 }
@@ -179,13 +184,16 @@ impl Config {
         ensure!(threads > 0, "0 threads cannot serve anybody; give --threads at least 1, or leave it out");
         let name = flags.name.or(layers.name).map_or_else(host_name, Ok)?;
         ensure!(!name.is_empty() && name.len() <= 100, "a name has 1 to 100 characters; check --name");
+        let allow_control = flags.switches.allow_control || layers.allow_control;
+        check_commands(&layers.commands, allow_control)?;
         Ok(Config {
             coordinator,
             name,
             roles: parse_roles(&roles)?,
             labels,
             threads,
-            allow_control: flags.switches.allow_control || layers.allow_control,
+            allow_control,
+            commands: layers.commands,
             log_format: parse_log_format(flags.switches.log_format.or(layers.log_format).as_deref())?,
         })
     }
@@ -209,6 +217,22 @@ fn parse_roles(names: &[String]) -> anyhow::Result<Vec<Role>> {
     roles.dedup();
     ensure!(!roles.is_empty(), "an agent without a role does nothing; write --roles drive, observe or drive,observe");
     Ok(roles)
+}
+
+/// What a coordinator may set going here is written down in full, and on purpose.
+fn check_commands(commands: &BTreeMap<String, Vec<String>>, allowed: bool) -> anyhow::Result<()> {
+    for (name, line) in commands {
+        let program = line.first().map(Path::new);
+        ensure!(
+            program.is_some_and(Path::is_absolute),
+            "command {name:?} names no program by its whole path; write {name} = [\"/path/to/program\", \"argument\"]"
+        );
+    }
+    ensure!(
+        commands.is_empty() || allowed,
+        "[commands] names commands, but nobody may run them; write allow_control = true beside it, or remove them"
+    );
+    Ok(())
 }
 
 fn parse_log_format(name: Option<&str>) -> anyhow::Result<LogFormat> {
@@ -302,6 +326,30 @@ mod tests {
         let error =
             format!("{:#}", load(&[&URL[..], &["--config", file.to_str().unwrap()]].concat(), &[]).unwrap_err());
         assert!(error.contains("nmae"), "{error}");
+    }
+
+    fn load_file(text: &str, flags: &[&str]) -> anyhow::Result<Config> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("agent.toml");
+        std::fs::write(&file, text).unwrap();
+        load(&[&URL[..], &["--config", file.to_str().unwrap()], flags].concat(), &[])
+    }
+
+    #[test]
+    fn commands_are_named_in_full_and_allowed_on_purpose() {
+        let commands = "[commands]\nrestore = [\"/opt/restore\", \"--fast\"]\n";
+        let allowed = load_file(&format!("allow_control = true\n{commands}"), &[]).unwrap();
+        assert_eq!(allowed.commands["restore"], ["/opt/restore", "--fast"]);
+        load_file(commands, &["--allow-control"]).unwrap();
+        for (text, words) in [
+            (commands.to_owned(), "allow_control = true"),
+            ("allow_control = true\n[commands]\nrestore = [\"restore\"]\n".to_owned(), "whole path"),
+            ("allow_control = true\n[commands]\nrestore = []\n".to_owned(), "whole path"),
+            ("allow_control = true\n[commands]\nrestore = \"/opt/restore\"\n".to_owned(), "--config"),
+        ] {
+            let error = format!("{:#}", load_file(&text, &[]).unwrap_err());
+            assert!(error.contains(words), "{text}: {error}");
+        }
     }
 
     #[test]

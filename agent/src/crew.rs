@@ -23,7 +23,7 @@ use crate::arrivals::Arrivals;
 use crate::clock::CommonClock;
 use crate::outbox::Outlet;
 use crate::recorder::{Tally, fault_to_proto};
-use crate::session::{MysqlAsyncSession, MysqlSession, SimulatedSession, SqliteSession};
+use crate::session::{MssqlSession, MysqlAsyncSession, MysqlSession, SimulatedSession, SqliteSession};
 use crate::user::Reached;
 use crate::watchdog::{Post, Watchdog, Watched};
 
@@ -140,7 +140,7 @@ impl Crew {
                 MysqlDriver::Native => Self::of::<MysqlSession, W>(plan, shape, clock, outlet),
                 MysqlDriver::MysqlAsync => Self::of::<MysqlAsyncSession, W>(plan, shape, clock, outlet),
             },
-            TargetKind::Mssql => anyhow::bail!("no driver for SQL Server"),
+            TargetKind::Mssql => Self::of::<MssqlSession, W>(plan, shape, clock, outlet),
             TargetKind::Sqlite => Self::of::<SqliteSession, W>(plan, shape, clock, outlet),
             TargetKind::Simulated => Self::of::<SimulatedSession, W>(plan, shape, clock, outlet),
         }

@@ -1,8 +1,8 @@
 //! Where commands become work: one run at a time, jobs and control statements beside it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
@@ -14,10 +14,11 @@ use vufleet_scenarios::study::{self, Edits, Measure, Profile, Study};
 use crate::clock::CommonClock;
 use crate::config::{Config, Role};
 use crate::crew::{Crew, CrewPlan};
+use crate::hold::{Holds, Means, OneAtATime};
 use crate::observe::host::HostRole;
 use crate::outbox::Outlet;
 use crate::watch::{Watch, WatchPlan};
-use crate::{observe, populate};
+use crate::{command as host_command, observe, populate};
 
 /// The run at hand.
 struct Run {
@@ -34,12 +35,16 @@ pub struct Desk {
     run: Option<Run>,
     /// Jobs under way, with the flag that ends each.
     jobs: HashMap<u64, Arc<AtomicBool>>,
+    /// Variants that would stay on without a coordinator.
+    holds: Holds,
+    one_at_a_time: OneAtATime,
 }
 
 impl Desk {
     /// An idle desk.
     pub fn new(config: Config, clock: CommonClock, outlet: Outlet) -> Self {
-        Desk { config, clock, outlet, run: None, jobs: HashMap::new() }
+        let (holds, one_at_a_time) = (Holds::default(), OneAtATime::default());
+        Desk { config, clock, outlet, run: None, jobs: HashMap::new(), holds, one_at_a_time }
     }
 
     /// Number of the run at hand, 0 when idle.
@@ -52,6 +57,16 @@ impl Desk {
         self.jobs.iter().filter(|(_, over)| !over.load(Ordering::Relaxed)).map(|(number, _)| *number).collect()
     }
 
+    /// Runs whose variants this agent would undo, or is undoing.
+    pub fn holds(&self) -> Vec<u64> {
+        self.holds.runs()
+    }
+
+    /// Whether a variant is being undone.
+    pub fn is_undoing(&self) -> bool {
+        self.holds.are_undoing()
+    }
+
     /// Sessions connected now.
     pub fn sessions(&self) -> u32 {
         self.run.as_ref().and_then(|run| run.crew.as_ref()).map_or(0, Crew::sessions)
@@ -59,7 +74,7 @@ impl Desk {
 
     /// Whether there is anything that a silent coordinator would leave behind.
     pub fn is_busy(&self) -> bool {
-        self.run.is_some() || !self.jobs().is_empty()
+        self.run.is_some() || !self.jobs().is_empty() || !self.holds.is_empty()
     }
 
     /// Does what a command says. Failures become events; nothing is returned.
@@ -85,6 +100,9 @@ impl Desk {
             }
             command::Body::Populate(job) => self.populate(job),
             command::Body::Control(control) => self.control(control),
+            command::Body::Hold(hold) => self.hold(hold),
+            command::Body::Release(release) => self.holds.release(release.run),
+            command::Body::RunCommand(order) => self.run_command(order),
             command::Body::Welcome(_) | command::Body::Ack(_) | command::Body::ClockEcho(_) => {}
         }
     }
@@ -92,14 +110,18 @@ impl Desk {
     /// From now on whatever is begun reports to `outlet`; what was begun before has nobody to report to.
     pub fn report_to(&mut self, outlet: Outlet) {
         self.outlet = outlet;
+        self.holds.forget();
     }
 
-    /// Ends everything: another coordinator, or the end of this process.
+    /// Ends everything: another coordinator, or the end of this process. Variants that are on begin to be undone.
     pub fn abandon(&mut self) {
         self.run = None;
         for (_, over) in self.jobs.drain() {
             over.store(true, Ordering::Relaxed);
         }
+        let (clock, one_at_a_time) = (self.clock.clone(), Arc::clone(&self.one_at_a_time));
+        let means = Means { commands: self.config.commands.clone(), clock, one_at_a_time };
+        self.holds.undo(&means, &self.outlet);
     }
 
     /// Ends everything because nobody is there to answer for it, and leaves word of that.
@@ -231,10 +253,37 @@ impl Desk {
         }
     }
 
+    fn hold(&mut self, hold: v1::Hold) {
+        let run = hold.run;
+        if let Err(fault) = self.holds.keep(hold) {
+            let message = format!("it cannot keep what undoes the variant: {fault}");
+            self.phase(run, v1::Phase { kind: phase::Kind::Failed as i32, message, ..Default::default() });
+        }
+    }
+
+    fn run_command(&self, order: v1::RunCommand) {
+        let (outlet, commands) = (self.outlet.clone(), self.config.commands.clone());
+        let (id, one_at_a_time) = (order.id, Arc::clone(&self.one_at_a_time));
+        let work = move || {
+            let _alone = one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+            let ending = host_command::run(&commands, &order.name, Duration::from_nanos(order.limit_ns));
+            let error = ending.error.unwrap_or_default();
+            let result = v1::CommandResult { id, exit_code: ending.exit_code, output: ending.output, error };
+            outlet.send(0, Body::Command(result));
+        };
+        if let Err(error) = std::thread::Builder::new().name("command".to_owned()).spawn(work) {
+            let error = format!("cannot start a thread for a command: {error}; raise the limit of threads (ulimit -u)");
+            self.outlet.send(0, Body::Command(v1::CommandResult { id, error, ..Default::default() }));
+        }
+    }
+
     fn control(&self, control: v1::Control) {
         let outlet = self.outlet.clone();
-        let id = control.id;
-        let work = move || outlet.send(0, Body::Control(observe::control::run(&control)));
+        let (id, one_at_a_time) = (control.id, Arc::clone(&self.one_at_a_time));
+        let work = move || {
+            let _alone = control.changes.then(|| one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner));
+            outlet.send(0, Body::Control(observe::control::run(&control)));
+        };
         if let Err(error) = std::thread::Builder::new().name("control".to_owned()).spawn(work) {
             let error = format!(
                 "cannot start a thread for control statements: {error}; raise the limit of threads (ulimit -u)"

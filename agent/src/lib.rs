@@ -3,10 +3,12 @@
 pub mod agent;
 pub mod arrivals;
 pub mod clock;
+pub mod command;
 pub mod config;
 pub mod crew;
 pub mod desk;
 pub mod fine;
+pub mod hold;
 pub mod lease;
 pub mod limits;
 pub mod measured;

@@ -21,7 +21,7 @@ use vufleet_scenarios::workload::{Chunk, Load, Schema};
 use self::rows::{Counted, Search};
 use crate::observe::meter::cpu_used;
 use crate::outbox::Outlet;
-use crate::session::{MysqlSession, SimulatedSession, SqliteSession};
+use crate::session::{MssqlSession, MysqlSession, SimulatedSession, SqliteSession};
 
 /// Attempts at one item after faults that may pass while the server is there.
 const ATTEMPTS: u32 = 5;
@@ -144,7 +144,7 @@ impl Job {
         let local = tokio::task::LocalSet::new();
         match self.study.target.kind {
             TargetKind::Mysql => local.block_on(&runtime, self.serve::<MysqlSession>()),
-            TargetKind::Mssql => self.fail("no driver for SQL Server".to_owned()),
+            TargetKind::Mssql => local.block_on(&runtime, self.serve::<MssqlSession>()),
             TargetKind::Sqlite => local.block_on(&runtime, self.serve::<SqliteSession>()),
             TargetKind::Simulated => local.block_on(&runtime, self.serve::<SimulatedSession>()),
         }

@@ -5,12 +5,14 @@
 //! users' business, not a driver's.
 
 pub(crate) mod calendar;
+mod mssql;
 mod mysql;
 mod mysql_async;
 mod simulated;
 mod sqlite;
 pub(crate) mod text;
 
+pub use mssql::MssqlSession;
 pub use mysql::MysqlSession;
 pub use mysql_async::MysqlAsyncSession;
 pub use simulated::SimulatedSession;

@@ -25,6 +25,8 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 const ROUND: Duration = Duration::from_millis(200);
 /// Exchanges right after joining, so that the first estimate is a good one.
 const FIRST_PROBES: u32 = 8;
+/// How long the end of this process waits for variants that are being undone.
+const UNDO_PATIENCE: Duration = Duration::from_secs(30);
 /// Lease until the first coordinator has told another.
 const DEFAULT_LEASE: Duration = Duration::from_secs(10);
 
@@ -103,6 +105,7 @@ impl Uplink {
             self.hand_over();
         }
         self.desk.abandon();
+        self.await_undone().await;
         // A moment for the last events; the coordinator has noticed by the closed stream if they are late.
         self.farewell().await;
         Ok(())
@@ -127,6 +130,7 @@ impl Uplink {
             machine: self.host.machine.clone(),
             limits: Some(self.host.limits),
             allow_control: self.config.allow_control,
+            commands: self.config.commands.keys().cloned().collect(),
         }
     }
 
@@ -221,6 +225,7 @@ impl Uplink {
             uncertainty_ns: self.clock.uncertainty_ns(),
             run: self.desk.run(),
             jobs: self.desk.jobs(),
+            holds: self.desk.holds(),
             sessions: self.desk.sessions(),
             process_cpu_percent: self.meter.percent_of_host(),
         };
@@ -255,8 +260,15 @@ impl Uplink {
 
     fn watch_lease(&mut self) {
         if self.lease.has_run_out(Instant::now()) && self.desk.is_busy() {
-            tracing::warn!(lease = ?self.lease.length(), "the coordinator has been silent for longer than the lease: the load stops");
+            tracing::warn!(lease = ?self.lease.length(), "the coordinator has been silent for longer than the lease: the load stops, and variants are undone");
             self.desk.lease_lost();
+        }
+    }
+
+    async fn await_undone(&self) {
+        let deadline = Instant::now() + UNDO_PATIENCE;
+        while self.desk.is_undoing() && Instant::now() < deadline {
+            tokio::time::sleep(ROUND / 4).await;
         }
     }
 

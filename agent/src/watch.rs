@@ -21,7 +21,7 @@ use crate::observe::host::{HostRole, HostSampler};
 use crate::observe::orders::{Occasions, OrdersObserver};
 use crate::observe::process::ProcessChoice;
 use crate::outbox::Outlet;
-use crate::session::{MysqlAsyncSession, SqliteSession};
+use crate::session::{MssqlSession, MysqlAsyncSession, SqliteSession};
 
 /// What is to be sampled.
 pub struct WatchPlan {
@@ -151,7 +151,8 @@ async fn read_counters(plan: &WatchPlan, orders: watch::Receiver<Orders>) {
     match plan.study.target.kind {
         TargetKind::Mysql => Counters::<MysqlAsyncSession>::new(plan, Some(mysql::parts())).read_on(orders).await,
         TargetKind::Sqlite => Counters::<SqliteSession>::new(plan, None).read_on(orders).await,
-        TargetKind::Mssql | TargetKind::Simulated => {}
+        TargetKind::Mssql => Counters::<MssqlSession>::new(plan, None).read_on(orders).await,
+        TargetKind::Simulated => {}
     }
 }
 

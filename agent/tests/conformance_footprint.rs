@@ -9,7 +9,7 @@ use secrecy::SecretString;
 use vufleet_agent::session::{MysqlSession, SimulatedSession, install_tls_provider};
 use vufleet_scenarios::session::{Session, Stmt, Value};
 use vufleet_scenarios::sql::{Protocol, Statement};
-use vufleet_scenarios::study::{MysqlDriver, ServiceDistribution, Simulated, Target, TargetKind, Tls};
+use vufleet_scenarios::study::{Mssql, MysqlDriver, ServiceDistribution, Simulated, Target, TargetKind, Tls};
 use vufleet_testbed::MariaDb;
 
 /// Within the 1,024 open files that many systems allow.
@@ -39,6 +39,7 @@ fn target(kind: TargetKind) -> Target {
         client_cert: None,
         client_key: None,
         driver: MysqlDriver::Native,
+        mssql: Mssql::default(),
         deadline: Duration::from_secs(30),
         simulated,
     }

@@ -1,6 +1,7 @@
 //! What an agent hands over, keeps and forgets from one connection to the next, with a test in the coordinator's place.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::pin::Pin;
 use std::process::{Child, Command as Process, Stdio};
 use std::time::Duration;
@@ -79,14 +80,13 @@ impl Stream {
 
     /// Greets as the coordinator of a ledger that has the agent's events up to `last_seq`.
     fn welcome(&self, ledger: u64, last_seq: u64) {
+        self.welcome_by(ledger, ledger, last_seq);
+    }
+
+    /// The same as one of several coordinators that a ledger has had.
+    fn welcome_by(&self, coordinator: u64, ledger: u64, last_seq: u64) {
         let lease_ns = 60_000_000_000;
-        self.say(command::Body::Welcome(v1::Welcome {
-            lease_ns,
-            last_seq,
-            coordinator: ledger,
-            ledger,
-            ..Default::default()
-        }));
+        self.say(command::Body::Welcome(v1::Welcome { lease_ns, last_seq, coordinator, ledger, ..Default::default() }));
     }
 
     /// Orders a run that the agent cannot make: that it says so is an event.
@@ -109,6 +109,33 @@ impl Stream {
             interval_ns,
             ..Default::default()
         }));
+    }
+
+    /// Hands over what undoes the variant of a run: a row that vanishes.
+    fn hold(&self, run: u64, file: &Path) {
+        let target = format!("kind = 'sqlite'\npath = '{}'", file.display());
+        let study = STUDY.replace("kind = 'simulated'", &target);
+        let body = Some(v1::step::Body::Sql("DELETE FROM variant".to_owned()));
+        self.say(command::Body::Hold(v1::Hold { run, study, steps: vec![v1::Step { body }], ..Default::default() }));
+    }
+
+    /// What the next heartbeat says is held.
+    async fn held(&mut self) -> Vec<u64> {
+        loop {
+            if let Some(Body::Heartbeat(heartbeat)) = self.next().await.body {
+                return heartbeat.holds;
+            }
+        }
+    }
+
+    /// Run and error of the next variant that the agent has undone.
+    async fn undone(&mut self) -> (u64, String) {
+        loop {
+            let event = self.next().await;
+            if let Some(Body::Undone(undone)) = event.body {
+                return (event.run, undone.error);
+            }
+        }
     }
 
     async fn next(&mut self) -> Event {
@@ -176,4 +203,107 @@ async fn another_ledger_gets_nothing_of_what_was_done_for_the_last_one() {
     second.expect_silence().await;
     second.order_nonsense(1);
     assert_eq!(second.recorded(1).await, [(1, 1, FAILED)]);
+}
+
+/// A database whose variant is on, and whether it still is.
+struct Varied {
+    directory: tempfile::TempDir,
+}
+
+impl Varied {
+    fn new() -> Varied {
+        let varied = Varied { directory: tempfile::tempdir().unwrap() };
+        varied.open().execute_batch("CREATE TABLE variant (id INTEGER); INSERT INTO variant VALUES (1)").unwrap();
+        varied
+    }
+
+    fn file(&self) -> std::path::PathBuf {
+        self.directory.path().join("varied.db")
+    }
+
+    fn open(&self) -> rusqlite::Connection {
+        rusqlite::Connection::open(self.file()).unwrap()
+    }
+
+    fn is_on(&self) -> bool {
+        self.open().query_row("SELECT count(*) FROM variant", [], |row| row.get::<_, i64>(0)).unwrap() == 1
+    }
+
+    async fn off(&self) {
+        let off = async {
+            while self.is_on() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        soon(off).await;
+    }
+}
+
+#[tokio::test]
+async fn a_variant_is_kept_through_a_reconnect_and_undone_for_the_next_coordinator() {
+    let varied = Varied::new();
+    let mut lab = Lab::start().await;
+    let mut first = lab.stream().await;
+    first.welcome_by(7, 70, 0);
+    first.hold(5, &varied.file());
+    while first.held().await != [5] {}
+    drop(first);
+
+    let mut again = lab.stream().await;
+    again.welcome_by(7, 70, 0);
+    assert_eq!(again.held().await, [5]);
+    assert!(varied.is_on(), "its coordinator is there");
+    drop(again);
+
+    let mut next = lab.stream().await;
+    next.welcome_by(8, 70, 0);
+    assert_eq!(next.undone().await, (5, String::new()));
+    assert!(!varied.is_on());
+    while !next.held().await.is_empty() {}
+}
+
+#[tokio::test]
+async fn a_variant_that_is_released_stays_as_it_is() {
+    let varied = Varied::new();
+    let mut lab = Lab::start().await;
+    let mut first = lab.stream().await;
+    first.welcome_by(7, 70, 0);
+    first.hold(5, &varied.file());
+    first.say(command::Body::Release(v1::Release { run: 5 }));
+    drop(first);
+    let mut next = lab.stream().await;
+    next.welcome_by(8, 70, 0);
+    next.expect_silence().await;
+    assert!(varied.is_on());
+}
+
+/// Its run's number is another run's in another ledger.
+#[tokio::test]
+async fn a_variant_of_another_ledger_is_undone_without_a_word() {
+    let varied = Varied::new();
+    let mut lab = Lab::start().await;
+    let mut first = lab.stream().await;
+    first.welcome_by(7, 70, 0);
+    first.hold(5, &varied.file());
+    while first.held().await != [5] {}
+    drop(first);
+    let mut next = lab.stream().await;
+    next.welcome_by(8, 80, 0);
+    next.expect_silence().await;
+    varied.off().await;
+    next.expect_silence().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_is_told_to_end_undoes_its_variants_first() {
+    let varied = Varied::new();
+    let mut lab = Lab::start().await;
+    let mut first = lab.stream().await;
+    first.welcome_by(7, 70, 0);
+    first.hold(5, &varied.file());
+    while first.held().await != [5] {}
+    let pid = nix::unistd::Pid::from_raw(lab.agent.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+    assert_eq!(first.undone().await, (5, String::new()));
+    assert!(!varied.is_on());
 }

@@ -8,6 +8,7 @@ mod change;
 pub mod counters;
 mod drift;
 pub mod fold;
+mod footprint;
 pub mod host;
 mod judge;
 pub mod latency;

@@ -1,5 +1,6 @@
 //! What happens after a job is submitted, without anybody watching: checks, builds, runs, repeats, reports.
 
+mod actions;
 mod build;
 mod figures;
 mod grid;
@@ -10,6 +11,7 @@ mod run;
 mod sequence;
 mod smoke;
 mod teller;
+mod undo;
 
 use std::sync::Arc;
 

@@ -11,6 +11,7 @@ use crate::embedded::Embedded;
 use crate::exit::{Exit, Usage};
 use crate::follow::{Destination, Ended, Nudge, follow};
 use crate::interrupt;
+use crate::ledger::Ledger;
 use crate::live::Console;
 use crate::operator::Operator;
 use crate::plaintext::{self, Plaintext};
@@ -91,9 +92,27 @@ pub async fn dispatch(fleet: &Fleet, console: &mut Console, jobs: Vec<(Job, Dest
     {
         console.note(&format!("warning: the fleet on this machine did not end in good order: {error:#}"));
     }
+    if let Fleet::Embedded { data, .. } = fleet {
+        tell_standing(data, console);
+    }
     match ended? {
         Ended::Job(exit) => Ok(exit),
         Ended::Left => Ok(Exit::Interrupted),
+    }
+}
+
+/// Tells of variants that a fleet on this machine left on.
+fn tell_standing(data: &Path, console: &mut Console) {
+    match Ledger::read_only(data).and_then(|ledger| ledger.standing()) {
+        Ok(standing) => {
+            for standing in standing {
+                console.note(&format!(
+                    "warning: {}\nthe next `vufleet run` on that database undoes it before anything else",
+                    standing.sentence()
+                ));
+            }
+        }
+        Err(error) => tracing::debug!(%error, "no word on variants that were left on"),
     }
 }
 

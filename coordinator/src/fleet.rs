@@ -84,10 +84,15 @@ pub struct Server {
 pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Result<Server> {
     let address = listener.local_addr().context("the listening socket has no address")?;
     let ledger = Ledger::open(&options.data)?;
+    let registry = Registry::default();
+    for standing in ledger.standing()? {
+        tracing::warn!("{}", standing.sentence());
+        registry.hold(standing.run.0);
+    }
     let core = Arc::new(Core {
         ledger: ledger.identity()?,
         clock: Clock::default(),
-        registry: Registry::default(),
+        registry,
         record: Record::keep(ledger)?,
         options,
         instance: rand::random_range(1..u64::MAX),

@@ -12,6 +12,7 @@ mod outline;
 mod room;
 mod runs;
 mod schema;
+mod standing;
 mod studies;
 
 use std::path::{Path, PathBuf};
@@ -24,6 +25,7 @@ pub use events::Recorded;
 pub use facts::{DrivingAgent, Fact, MeasureFacts, RunEnd, RunFacts, StudyFacts};
 pub use outline::{KindOutline, OrderEntry, Outline, Pace, ProfileOutline};
 pub use runs::{RunId, RunRecord};
+pub use standing::{Standing, Undo, UndoCheck, UndoStep};
 pub use studies::{StudyId, StudyRecord, StudyState};
 
 use error::Doing;

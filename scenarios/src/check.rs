@@ -4,6 +4,7 @@
 //! Who asks, over which agent and connection, is the coordinator's business. Whether the tables hold the right rows is
 //! `schema verify`'s, and why a target cannot be reached the driver's fault says best.
 
+mod commands;
 mod custom;
 mod demand;
 mod fleet;
@@ -56,6 +57,10 @@ pub struct AgentFacts {
     pub name: String,
     /// Equal for agents on one machine.
     pub machine: String,
+    /// What studies choose it by.
+    pub labels: BTreeMap<String, String>,
+    /// Names of the commands of its host that it runs when asked to.
+    pub commands: Vec<String>,
     /// Whether it observes the database's host.
     pub observes: bool,
     /// Open files that its process may have.
@@ -153,6 +158,7 @@ pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<
     findings.extend(custom::findings(study, answers));
     findings.extend(schema::findings(study, answers));
     findings.extend(fleet::findings(study, agents));
+    findings.extend(commands::findings(study, agents));
     findings.extend(terminals::findings(study));
     findings.sort_by_key(|finding| finding.severity);
     findings

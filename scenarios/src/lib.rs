@@ -6,6 +6,7 @@
 pub mod check;
 pub mod custom;
 mod deck;
+pub mod observers;
 pub mod oltp;
 pub mod plan;
 pub mod random;

@@ -23,11 +23,6 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Whether a plain read waits for whoever is changing the row. (On SQL Server the database may say otherwise.)
-    pub fn reads_wait(self) -> bool {
-        self == Dialect::Mssql
-    }
-
     /// Name of the dialect as in `sql/<workload>/<dialect>.sql`.
     pub fn name(self) -> &'static str {
         match self {

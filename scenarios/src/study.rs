@@ -9,17 +9,20 @@ mod edits;
 mod mistakes;
 mod monitor;
 mod nearest;
+mod placeholders;
 mod profiles;
 mod read;
 mod ready;
 mod schedule;
 mod section;
+mod size;
 mod sql_files;
 mod syntax;
 mod target;
 #[cfg(test)]
 mod tests;
 mod value;
+mod variants;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -521,20 +524,35 @@ pub struct Variant {
 }
 
 /// How the database is brought into a state, how that is known, and how it is undone.
+///
+/// Its texts may hold [placeholders](Change::for_sessions).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Change {
     /// When `apply` is done.
     pub when: When,
-    /// In order, before the load of each run.
+    /// Asked before `apply`; nothing is applied when one of them has no answer.
+    pub remember: Vec<Remember>,
+    /// In order, before the load of each run, on one connection.
     pub apply: Vec<Action>,
     /// Must hold after `apply` and again after the load.
     pub verify: Vec<Require>,
-    /// In order, after each run, whatever happened in it. Each must be harmless when `apply` did not get that far.
+    /// In order, after each run, whatever happened in it, on one connection. Each must be harmless when `apply` did not
+    /// get that far.
     pub revert: Vec<Action>,
     /// Must hold after `revert`.
     pub undone: Vec<Require>,
     /// What an observer did in a run: read before the load and after it, while the variant is on.
     pub footprint: Vec<Footprint>,
+}
+
+/// A value of the database as it was before a variant was applied, for what undoes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remember {
+    /// What stands in `{remembered:NAME}`.
+    pub name: String,
+    /// Query of one value, which takes the placeholder's place as it is: a literal that the query itself has quoted, or a
+    /// whole statement.
+    pub sql: String,
 }
 
 /// When a variant is applied.
@@ -561,7 +579,7 @@ pub enum Action {
     },
 }
 
-/// One figure that tells what an observer did.
+/// One figure that tells what an observer did. A query that has no answer, or NULL, leaves it out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
     /// Name in results: `events_dropped`, `bytes_written`, ...

@@ -2,6 +2,8 @@
 
 mod guardian;
 mod mariadb;
+mod mssql;
 mod program;
 
 pub use mariadb::{Builder, Login, MariaDb};
+pub use mssql::MssqlServer;

@@ -15,7 +15,7 @@ use vufleet_scenarios::study::{self, Edits, Target, TargetKind};
 
 use crate::session::calendar::Civil;
 use crate::session::text::write_decimal;
-use crate::session::{MysqlAsyncSession, SimulatedSession, SqliteSession};
+use crate::session::{MssqlSession, MysqlAsyncSession, SimulatedSession, SqliteSession};
 
 /// How long opening the connection may take, where the driver does not give up by itself before and with better words.
 /// Statements have no bound: an index is built as long as it takes.
@@ -30,8 +30,8 @@ pub fn run(command: &v1::Control) -> v1::ControlResult {
     v1::ControlResult { id: command.id, ..result }
 }
 
-/// The one place where a kind of target becomes a driver.
-fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
+/// The one place where a kind of target becomes a driver. What the command says of study and login is not looked at.
+pub fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -42,7 +42,7 @@ fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
     let (statements, keep_going) = (&command.statements, command.keep_going);
     match target.kind {
         TargetKind::Mysql => runtime.block_on(execute::<MysqlAsyncSession>(target, statements, keep_going)),
-        TargetKind::Mssql => refused(&Fault::new(FaultKind::Refused, "no driver for SQL Server")),
+        TargetKind::Mssql => runtime.block_on(execute::<MssqlSession>(target, statements, keep_going)),
         TargetKind::Sqlite => runtime.block_on(execute::<SqliteSession>(target, statements, keep_going)),
         TargetKind::Simulated => runtime.block_on(execute::<SimulatedSession>(target, statements, keep_going)),
     }

@@ -12,14 +12,16 @@ use tempfile::TempDir;
 use vufleet_agent::session::MysqlAsyncSession;
 use vufleet_scenarios::session::{Dialect, Fault, Row, Rows, Session, Value};
 use vufleet_scenarios::sql::{Protocol, Statement};
-use vufleet_scenarios::study::{MysqlDriver, ServiceDistribution, Simulated, Target, TargetKind, Tls};
-use vufleet_testbed::{Login, MariaDb};
+use vufleet_scenarios::study::{Mssql, MysqlDriver, ServiceDistribution, Simulated, Target, TargetKind, Tls};
+use vufleet_testbed::{Login, MariaDb, MssqlServer};
 
 /// A database to test on, alive as long as this is.
 pub struct Engine {
     pub target: Target,
     /// Whether what is written can be read again.
     pub stores: bool,
+    /// Whether statements sent as text tell their affected rows.
+    pub counts_text: bool,
     /// A query that takes far longer than a test.
     pub endless: &'static str,
     /// A table name that no other test uses.
@@ -55,7 +57,16 @@ impl Engine {
 
     fn on_mysql(prefix: &'static str, target: Target, server: Arc<MariaDb>) -> Engine {
         let endless = "SELECT SLEEP(600)";
-        Engine { target, stores: true, endless, table: String::new(), prefix, _server: Some(server), _directory: None }
+        Engine {
+            target,
+            stores: true,
+            counts_text: true,
+            endless,
+            table: String::new(),
+            prefix,
+            _server: Some(server),
+            _directory: None,
+        }
     }
 
     pub fn sqlite() -> Engine {
@@ -65,6 +76,7 @@ impl Engine {
         Engine {
             target,
             stores: true,
+            counts_text: true,
             endless,
             table: String::new(),
             prefix: "file",
@@ -77,12 +89,38 @@ impl Engine {
         Engine {
             target: simulated(Duration::from_micros(50)),
             stores: false,
+            counts_text: true,
             endless: "SELECT 1",
             table: String::new(),
             prefix: "sim",
             _server: None,
             _directory: None,
         }
+    }
+
+    /// The server that the environment names; none, said aloud, where it names none.
+    pub fn mssql() -> Option<Engine> {
+        let server = MssqlServer::named()?;
+        Some(Engine {
+            target: mssql(&server),
+            stores: true,
+            counts_text: false,
+            endless: "DECLARE @i bigint = 0; WHILE @i < 1000000000000 SET @i = @i + 1",
+            table: String::new(),
+            prefix: "vufleet_suite",
+            _server: None,
+            _directory: None,
+        })
+    }
+
+    /// Removes what an earlier run, or this one, left on a server that outlives the tests.
+    pub async fn clear<S: Session>(&self) {
+        if S::DIALECT != Dialect::Mssql {
+            return;
+        }
+        let mut session: S = self.open(Protocol::Text, &[]).await;
+        session.batch(&format!("DROP TABLE IF EXISTS {}", self.table)).await.expect("the login may drop its tables");
+        session.close().await;
     }
 
     /// The same with a table name of a test's own.
@@ -127,6 +165,27 @@ pub fn tcp(server: &MariaDb) -> Target {
     }
 }
 
+/// A SQL Server that the environment names. Its certificate is whatever it made for itself.
+pub fn mssql(server: &MssqlServer) -> Target {
+    let tls = match server.tls.as_str() {
+        "disabled" => Tls::Disabled,
+        "login-only" => Tls::LoginOnly,
+        "strict" => Tls::Strict,
+        _ => Tls::Required,
+    };
+    Target {
+        kind: TargetKind::Mssql,
+        host: Some(server.host.clone()),
+        port: server.port,
+        database: Some(server.database.clone()),
+        user: Some(server.user.clone()),
+        password: Some(SecretString::from(server.password.as_str())),
+        tls,
+        mssql: Mssql { trust_server_certificate: tls != Tls::Disabled, ..Mssql::default() },
+        ..nowhere()
+    }
+}
+
 /// The same target for another user.
 pub fn login(target: Target, login: Login) -> Target {
     Target { user: Some(login.user.to_owned()), password: Some(SecretString::from(login.password)), ..target }
@@ -159,6 +218,7 @@ pub fn nowhere() -> Target {
         client_cert: None,
         client_key: None,
         driver: MysqlDriver::default(),
+        mssql: Mssql::default(),
         deadline: Duration::from_secs(30),
         simulated: Simulated {
             service_time: Duration::ZERO,

@@ -1,10 +1,12 @@
 //! One suite for every driver: what a workload may rely on, whatever database it runs on.
 //!
-//! `suite` holds the points that are the same everywhere, `mysql`, `sqlite` and `simulated` what only they have.
+//! `suite` holds the points that are the same everywhere, `mysql`, `mssql`, `sqlite` and `simulated` what only they have.
+//! No SQL Server can be started here: its tests run on the one that VUFLEET_TEST_MSSQL names, and are left out without.
 //! `simulated` stores nothing: for it, [`Engine::stores`] turns a point about data into one about its absence.
 
 mod bulk;
 mod engine;
+mod mssql;
 mod mysql;
 mod mysql_refusals;
 mod mysql_tls;
@@ -43,8 +45,12 @@ macro_rules! conform {
         $(
             #[test]
             fn $point() {
-                let engine: Engine = $open;
-                run(super::$point::<$session>(&engine.named(stringify!($point))));
+                // A server that nobody named is no engine.
+                let Some(engine) = Option::<Engine>::from($open) else { return };
+                let engine = engine.named(stringify!($point));
+                run(engine.clear::<$session>());
+                run(super::$point::<$session>(&engine));
+                run(engine.clear::<$session>());
             }
         )*
     };
@@ -100,3 +106,4 @@ conform!(mysql_with_tls: vufleet_agent::session::MysqlSession = Engine::mysql_tl
 conform!(mysql_async_over_tcp: vufleet_agent::session::MysqlAsyncSession = Engine::mysql::<vufleet_agent::session::MysqlAsyncSession>());
 conform!(sqlite_file: vufleet_agent::session::SqliteSession = Engine::sqlite());
 conform!(no_database: vufleet_agent::session::SimulatedSession = Engine::simulated());
+conform!(mssql_server: vufleet_agent::session::MssqlSession = Engine::mssql());

@@ -5,6 +5,7 @@ use std::time::Duration;
 use vufleet_scenarios::check::clock_bound;
 
 use super::fold::Fold;
+use super::footprint;
 use super::measure::Measured;
 use super::missing::missing_samples;
 use super::outage::outage;
@@ -71,7 +72,7 @@ fn from_fact(fact: &Fact, measured: Option<&Measured>) -> Option<Reason> {
         Fact::WrongState { variant, found, .. } => {
             Some(Reason::WrongState { variant: variant.clone(), found: found.clone() })
         }
-        Fact::Note { .. } => None,
+        Fact::Applied { .. } | Fact::Reverted { .. } | Fact::Footprint { .. } | Fact::Note { .. } => None,
     }
 }
 
@@ -117,6 +118,10 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
         reasons.push(Reason::NotStarted { counts: Some((measured.not_started, measured.due)) });
     }
     reasons.extend(behind(measured, facts.sessions));
+    reasons.extend(
+        footprint::losses(&footprint::observer(&fold.facts))
+            .map(|(what, count)| Reason::ObserverLost { what: what.replace('_', " "), count: Some(count) }),
+    );
 }
 
 /// Whether open arrivals queued up inside the window by more than their own irregularity explains.

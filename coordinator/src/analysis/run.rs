@@ -8,6 +8,7 @@ use vufleet_scenarios::session::FaultKind;
 use super::Metrics;
 use super::counters::Counters;
 use super::fold::{Fold, HostKey, KindTotal};
+use super::footprint;
 use super::host::HostUse;
 use super::judge;
 use super::requests::{RequestLook, SessionRequests};
@@ -61,6 +62,8 @@ pub struct RunReport {
     pub reconnects: Option<u64>,
     /// Change of throughput from the first to the last third of the window.
     pub drift_percent: Option<f64>,
+    /// What the variant's observer did from before the load until after it, by the name of the count.
+    pub observer: BTreeMap<String, u64>,
     /// Every host over the window.
     pub hosts: Vec<HostReport>,
     /// Every interval of the run.
@@ -213,6 +216,7 @@ impl RunReport {
             not_started: None,
             reconnects: None,
             drift_percent: None,
+            observer: footprint::observer(&fold.facts),
             hosts: Vec::new(),
             samples: Vec::new(),
             host_series: Vec::new(),

@@ -148,6 +148,13 @@ pub enum Reason {
         /// How many, of how many; none when they are withheld.
         counts: Option<(u64, u64)>,
     },
+    /// An observer did not do all of its work.
+    ObserverLost {
+        /// What it lost, as its count is called.
+        what: String,
+        /// How much; none when that is withheld.
+        count: Option<u64>,
+    },
     /// Open arrivals that came faster than transactions ended.
     Behind {
         /// How many became due, and how many transactions ended; none when they are withheld.
@@ -167,6 +174,7 @@ impl Reason {
             | Reason::Unsteady { .. }
             | Reason::EndedEarly { .. }
             | Reason::NotStarted { .. }
+            | Reason::ObserverLost { .. }
             | Reason::Behind { .. } => Verdict::Degraded,
             _ => Verdict::Invalid,
         }
@@ -182,6 +190,7 @@ impl Reason {
             Reason::OrdersAstray { .. } => Reason::OrdersAstray { counts: None },
             Reason::NotStarted { .. } => Reason::NotStarted { counts: None },
             Reason::Behind { .. } => Reason::Behind { counts: None },
+            Reason::ObserverLost { what, .. } => Reason::ObserverLost { what, count: None },
             other => other,
         }
     }
@@ -263,6 +272,14 @@ impl Reason {
             Reason::EndedEarly { sessions } => write!(f, "{sessions} sessions ended before the run did"),
             Reason::NotStarted { counts: Some((count, due)) } => {
                 write!(f, "{count} of {due} arrivals found no idle session; add virtual users or lower the rate")
+            }
+            Reason::ObserverLost { what, count } => {
+                f.write_str("the variant's observer did not do all of its work")?;
+                match count {
+                    Some(count) => write!(f, " ({what}: {count})")?,
+                    None => write!(f, " ({what})")?,
+                }
+                f.write_str(": what it lost cost nothing, and it may look cheaper than it is")
             }
             Reason::Behind { counts } => {
                 if let Some((due, ended)) = counts {

@@ -92,6 +92,7 @@ impl RunReport {
             not_started: None,
             reconnects: None,
             drift_percent: self.drift_percent,
+            observer: BTreeMap::new(),
             hosts: self.hosts.into_iter().map(HostReport::withheld).collect(),
             samples: Vec::new(),
             host_series: match by_transactions {

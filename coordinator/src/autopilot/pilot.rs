@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use vufleet_proto::v1::{self, command, event, phase};
 use vufleet_scenarios::session::Dialect;
-use vufleet_scenarios::study::{self, Edits, Study, TargetKind};
+use vufleet_scenarios::study::{self, Edits, Study};
 
 use super::Halt;
 use super::figures::Figures;
@@ -20,6 +20,8 @@ use crate::fleet::registry::{Agent, FleetEvent};
 const MUSTER: Duration = Duration::from_secs(15);
 /// How often absent agents are looked for while nothing else happens.
 const ROUND: Duration = Duration::from_millis(200);
+/// How long an agent may take beyond a command's limit, to end it and to say so.
+const COMMAND_GRACE: Duration = Duration::from_secs(10);
 /// How long control statements may take when nobody says otherwise.
 pub(super) const CONTROL_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -241,9 +243,8 @@ impl Pilot {
 
     /// Runs SQL through an agent: with the `[control]` login if `as_control`, else with the target's own.
     pub(super) async fn ask(&mut self, agent: &str, question: Ask) -> Result<v1::ControlResult, Halt> {
-        self.controls += 1;
-        let id = self.core.clock.now() ^ self.controls;
-        let Ask { statements, as_control, keep_going, patience } = question;
+        let id = self.question();
+        let Ask { statements, as_control, keep_going, changes, patience } = question;
         let control = v1::Control {
             id,
             study: self.study.text.clone(),
@@ -251,26 +252,66 @@ impl Pilot {
             as_control,
             statements,
             keep_going,
+            changes,
         };
         self.command(agent, command::Body::Control(control));
+        let heard = self.answer(agent, patience, |body| match body {
+            event::Body::Control(result) if result.id == id => Some(result),
+            _ => None,
+        });
+        heard.await?.ok_or_else(|| {
+            Halt::Refused(format!(
+                "the database did not answer agent {agent} within {} s; is it overloaded, or behind a firewall?",
+                patience.as_secs()
+            ))
+        })
+    }
+
+    /// Has an agent run a command that its configuration names.
+    pub(super) async fn run_command(
+        &mut self,
+        agent: &str,
+        name: &str,
+        limit: Duration,
+    ) -> Result<v1::CommandResult, Halt> {
+        let id = self.question();
+        let order = v1::RunCommand { id, name: name.to_owned(), limit_ns: limit.as_nanos() as u64 };
+        self.command(agent, command::Body::RunCommand(order));
+        let heard = self.answer(agent, limit + COMMAND_GRACE, |body| match body {
+            event::Body::Command(result) if result.id == id => Some(result),
+            _ => None,
+        });
+        heard.await?.ok_or_else(|| {
+            Halt::Refused(format!("agent {agent} did not say what became of command {name}; look at its log"))
+        })
+    }
+
+    /// A number that no other question has.
+    fn question(&mut self) -> u64 {
+        self.controls += 1;
+        self.core.clock.now() ^ self.controls
+    }
+
+    /// Waits for what an agent has to say; none when it did not in time.
+    async fn answer<T>(
+        &mut self,
+        agent: &str,
+        patience: Duration,
+        wanted: impl Fn(event::Body) -> Option<T>,
+    ) -> Result<Option<T>, Halt> {
         let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
             if let Some(FleetEvent::Event { event, .. }) = self.next(deadline.min(Instant::now() + ROUND)).await?
-                && let Some(event::Body::Control(result)) = event.body
-                && result.id == id
+                && let Some(answer) = event.body.and_then(&wanted)
             {
-                return Ok(result);
+                return Ok(Some(answer));
             }
             if self.core.registry.agent(agent).is_none_or(|agent| !agent.connected) {
-                return Err(Halt::Refused(format!(
-                    "agent {agent} was lost while it asked the database; look at its log"
-                )));
+                let what = format!("agent {agent} was lost while it was asked; look at its log");
+                return Err(Halt::Refused(what));
             }
         }
-        Err(Halt::Refused(format!(
-            "the database did not answer agent {agent} within {} s; is it overloaded, or behind a firewall?",
-            patience.as_secs()
-        )))
+        Ok(None)
     }
 
     /// The agent that control statements go through: beside the database, if anybody is.
@@ -279,6 +320,15 @@ impl Pilot {
         agents.map(|agent| agent.hello.name).next().ok_or_else(|| {
             Halt::Refused("no agent is left to ask the database through; start one with vufleet-agent".to_owned())
         })
+    }
+
+    /// An agent with these labels that runs a command of that name.
+    pub(super) fn who_has(&self, command: &str, labels: &BTreeMap<String, String>) -> Option<String> {
+        let mut agents = self.core.registry.agents().into_iter();
+        let fits = |agent: &Agent| {
+            agent.connected && agent.has_labels(labels) && agent.hello.commands.iter().any(|name| name == command)
+        };
+        agents.find(fits).map(|agent| agent.hello.name)
     }
 
     /// Shows what is true now.
@@ -292,13 +342,15 @@ pub(super) struct Ask {
     pub(super) statements: Vec<String>,
     pub(super) as_control: bool,
     pub(super) keep_going: bool,
+    /// They apply or undo a variant: one such thing at a time.
+    pub(super) changes: bool,
     pub(super) patience: Duration,
 }
 
 impl Ask {
     /// With the target's own login, all or nothing.
     pub(super) fn target(statements: Vec<String>) -> Self {
-        Ask { statements, as_control: false, keep_going: false, patience: CONTROL_PATIENCE }
+        Ask { statements, as_control: false, keep_going: false, changes: false, patience: CONTROL_PATIENCE }
     }
 
     /// With the `[control]` login, all or nothing.
@@ -309,6 +361,11 @@ impl Ask {
     /// A failed statement does not stop the others.
     pub(super) fn keep_going(self) -> Self {
         Ask { keep_going: true, ..self }
+    }
+
+    /// They apply or undo a variant.
+    pub(super) fn changes(self) -> Self {
+        Ask { changes: true, ..self }
     }
 
     pub(super) fn patience(self, patience: Duration) -> Self {

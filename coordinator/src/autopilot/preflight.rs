@@ -9,11 +9,12 @@ use vufleet_scenarios::plan;
 use vufleet_scenarios::study::TargetKind;
 
 use super::pilot::{Ask, Pilot};
-use super::{Halt, grid};
+use super::{Halt, grid, undo};
 use crate::allocation::{self, Candidate};
 
 /// `vufleet check`: prints every finding, refuses when one is fatal.
 pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
+    undo::tell(pilot, undo::Where::Anywhere).await?;
     let findings = findings(pilot).await?;
     for finding in &findings {
         match finding.severity {
@@ -27,8 +28,10 @@ pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The same before a run: warnings are told, notes are not.
+/// The same before a run: warnings are told, notes are not. Variants that were left on here are undone first.
 pub(super) async fn clear(pilot: &mut Pilot) -> Result<(), Halt> {
+    undo::tell(pilot, undo::Where::Elsewhere).await?;
+    undo::settle(pilot).await?;
     let findings = findings(pilot).await?;
     for finding in findings.iter().filter(|finding| finding.severity == Severity::Warning) {
         pilot.teller.warn(finding.to_string()).await;
@@ -100,7 +103,7 @@ pub(super) fn answers<'a>(asked: impl IntoIterator<Item = &'a Question>, result:
 }
 
 /// Answers carry no column names unless they failed.
-fn answer(table: &v1::Table) -> Answer {
+pub(super) fn answer(table: &v1::Table) -> Answer {
     match table.columns.first() {
         Some(reason) if table.rows.is_empty() => Answer::Failed(reason.clone()),
         _ => Answer::Rows(
@@ -131,6 +134,8 @@ fn agent_facts(pilot: &Pilot) -> Vec<AgentFacts> {
         AgentFacts {
             observes: observers.iter().any(|observer| observer.hello.name == agent.hello.name),
             name: agent.hello.name,
+            labels: agent.hello.labels.into_iter().collect(),
+            commands: agent.hello.commands,
             machine: agent.hello.machine,
             open_files: limits.open_files,
             somaxconn: limits.somaxconn,

@@ -4,6 +4,7 @@
 mod end;
 mod facts;
 mod unserved;
+mod variant;
 
 use std::time::Duration;
 
@@ -11,11 +12,12 @@ use tokio::time::Instant;
 use vufleet_proto::v1::{self, command, event, phase};
 use vufleet_scenarios::check;
 use vufleet_scenarios::plan::PlannedRun;
-use vufleet_scenarios::study::{Measure, Profile, TargetKind};
+use vufleet_scenarios::study::{Measure, Profile, When};
 use vufleet_scenarios::tprocc::ORDERS;
 
 use self::facts::facts;
 use self::unserved::Unserved;
+use self::variant::On;
 use super::pilot::{Ask, Member, Pilot};
 use super::{Halt, preflight};
 use crate::allocation::{self, Allotment, Candidate};
@@ -77,6 +79,10 @@ struct Flight<'a> {
     drivers: Vec<Member>,
     observers: Vec<Member>,
     facts: RunFacts,
+    /// Ids that the server gave the sessions, where they are told.
+    session_ids: Vec<u64>,
+    /// The variant, from before it is applied until it is undone.
+    on: Option<On>,
 }
 
 /// Makes one run and says what troubled it, if anything did. The run is in the ledger either way.
@@ -129,6 +135,8 @@ impl<'a> Flight<'a> {
             observers: observers.iter().map(Member::from).collect(),
             allotments,
             facts,
+            session_ids: Vec::new(),
+            on: None,
         })
     }
 
@@ -136,8 +144,10 @@ impl<'a> Flight<'a> {
         self.write_facts(pilot).await?;
         self.set_up(pilot).await?;
         self.require(pilot).await?;
+        self.apply(pilot, When::BeforeConnecting).await?;
         self.prepare(pilot).await?;
         self.connect(pilot).await?;
+        self.apply(pilot, When::Connected).await?;
         self.start(pilot).await?;
         self.fly_on(pilot).await
     }
@@ -232,6 +242,7 @@ impl<'a> Flight<'a> {
         let deadline = Instant::now() + needed + CONNECT_PATIENCE;
         let phases = self.await_phase(pilot, &self.drivers, phase::Kind::Connected, deadline, "connect").await?;
         self.facts.connect_ns = Some(begin.elapsed().as_nanos() as u64);
+        self.session_ids = session_ids(&phases);
         let told = phases.into_iter().find(|phase| !phase.connection.is_empty());
         if let Some(told) = told {
             self.facts.connection = Some(told.connection);
@@ -394,6 +405,7 @@ impl Trouble {
         match self {
             Trouble::Halt(halt) => halt.message(),
             Trouble::AgentLost { agent, reason, .. } => format!("agent {agent} was lost: {reason}"),
+            Trouble::Failed { agent, message, .. } if agent.is_empty() => message.clone(),
             Trouble::Failed { agent, message, .. } => format!("agent {agent}: {message}"),
             Trouble::WrongState { found } => format!("the database is not as the study requires: {found}"),
         }
@@ -402,6 +414,12 @@ impl Trouble {
 
 fn is_of_orders(counters: &v1::Counters) -> bool {
     counters.values.contains_key(ORDERS) || counters.error.starts_with(ORDERS)
+}
+
+/// The ids of all sessions, or none where those of one agent are missing.
+fn session_ids(phases: &[v1::Phase]) -> Vec<u64> {
+    let told = phases.iter().all(|phase| phase.session_ids.len() == phase.sessions as usize);
+    phases.iter().filter(|_| told).flat_map(|phase| &phase.session_ids).copied().collect()
 }
 
 /// How long the agent with most sessions needs to open them.
@@ -421,6 +439,14 @@ fn failed(pilot: &Pilot, agent: String, told: v1::Phase) -> Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn session_ids_are_known_of_all_sessions_or_of_none() {
+        let phase = |sessions, ids: &[u64]| v1::Phase { sessions, session_ids: ids.to_vec(), ..Default::default() };
+        assert_eq!(session_ids(&[phase(2, &[51, 52]), phase(1, &[60])]), [51, 52, 60]);
+        assert_eq!(session_ids(&[phase(2, &[51, 52]), phase(65, &[])]), [] as [u64; 0]);
+        assert_eq!(session_ids(&[phase(2, &[51])]), [] as [u64; 0], "one has no id");
+    }
 
     #[test]
     fn the_time_to_connect_is_the_largest_shares() {

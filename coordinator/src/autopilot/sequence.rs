@@ -1,6 +1,6 @@
 //! A whole study: every run of the plan, repeats of invalid ones, and the report.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -11,7 +11,7 @@ use vufleet_scenarios::study::{Order as RunOrder, TargetKind};
 use super::pilot::{Ask, Pilot};
 use super::roster::{self, Roster};
 use super::run::{Order, Trouble, fly};
-use super::{Halt, preflight};
+use super::{Halt, preflight, undo};
 use crate::analysis::{self, verdict::Verdict};
 use crate::ledger::{RunId, StudyFacts, StudyId, StudyState};
 use crate::render;
@@ -41,8 +41,13 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     let (id, at_ns) = (study_id.clone(), pilot.core.clock.now());
     let written = pilot.core.record.with(move |ledger| ledger.set_study_state(&id, state, at_ns, &message)).await;
     let reported = report(pilot, &study_id).await;
+    let settled = undo::settle(pilot).await;
+    if let (Err(_), Err(left_on)) = (&ended, &settled) {
+        pilot.teller.warn(left_on.message()).await;
+    }
     // The first thing that went wrong is the one to tell.
     ended?;
+    settled?;
     written?;
     reported
 }
@@ -122,23 +127,24 @@ async fn fly_all(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
     let mut agenda = Agenda::new(plan::expand(&pilot.study), schedule.max_repeats, schedule.order);
     let runs = agenda.plan.len() as u32;
     let mut roster = Roster::of(pilot);
-    let mut first = true;
+    let mut tried: BTreeSet<String> = BTreeSet::new();
     while let Some((planned, attempt)) = agenda.next() {
         roster.call(pilot).await?;
+        undo::settle(pilot).await?;
+        let first = tried.insert(planned.variant.clone());
         let order = Order { study_id, planned: &planned, attempt, runs, smoke: false };
         let (run, trouble) = fly(pilot, &order).await?;
         let verdict = tell_verdict(pilot, &planned, run).await?;
         let lost = match trouble {
             None => None,
             Some(Trouble::Halt(halt)) => return Err(halt),
-            // A login that is refused at the very first attempt will be refused again.
+            // A login that is refused at the very first attempt will be refused again, and so will be a variant.
             Some(trouble @ Trouble::Failed { refused: true, .. }) if first => {
                 return Err(Halt::Refused(trouble.sentence()));
             }
             Some(Trouble::AgentLost { agent, .. }) => Some(agent),
             Some(Trouble::Failed { .. } | Trouble::WrongState { .. }) => None,
         };
-        first = false;
         let keep = verdict || (lost.is_some() && pilot.job.on_agent_loss() == OnAgentLoss::Continue);
         if let Some(agent) = lost.as_ref().filter(|_| pilot.job.on_agent_loss() == OnAgentLoss::Stop) {
             return Err(roster::stopped(agent));

@@ -4,9 +4,9 @@ use vufleet_proto::v1::event;
 use vufleet_scenarios::plan::{self, PlannedRun};
 
 use super::pilot::Pilot;
-use super::run::{Order, fly};
+use super::run::{Order, Trouble, fly};
 use super::sequence::begin;
-use super::{Halt, preflight};
+use super::{Halt, preflight, undo};
 use crate::ledger::{Ledger, LedgerError, RunId, StudyState};
 
 /// One short run for each variant and profile.
@@ -19,12 +19,16 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     for (index, planned) in plan.iter().enumerate() {
         let planned = PlannedRun { number: index as u32 + 1, ..planned.clone() };
         let order = Order { study_id: &study_id, planned: &planned, attempt: 1, runs: plan.len() as u32, smoke: true };
-        let (run, trouble) = match fly(pilot, &order).await {
-            Ok(flown) => flown,
-            Err(halt) => {
+        let flown = match undo::settle(pilot).await {
+            Ok(()) => fly(pilot, &order).await,
+            Err(halt) => Err(halt),
+        };
+        let (run, trouble) = match flown {
+            Ok((_, Some(Trouble::Halt(halt)))) | Err(halt) => {
                 halted = Some(halt);
                 break;
             }
+            Ok(flown) => flown,
         };
         let seen = pilot.core.record.with(move |ledger| Seen::of(ledger, run)).await?;
         let label = format!("{} {}", planned.variant, planned.profile);
@@ -41,8 +45,16 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     let state = if halted.is_some() { StudyState::Interrupted } else { StudyState::Finished };
     let at_ns = pilot.core.clock.now();
     pilot.core.record.with(move |ledger| ledger.set_study_state(&study_id, state, at_ns, "smoke test")).await?;
+    pilot.finish_up();
+    let settled = undo::settle(pilot).await;
     match halted {
-        Some(halt) => Err(halt),
+        Some(halt) => {
+            if let Err(left_on) = settled {
+                pilot.teller.warn(left_on.message()).await;
+            }
+            Err(halt)
+        }
+        None if settled.is_err() => settled,
         None if failures > 0 => {
             Err(Halt::Refused(format!("{failures} of {} smoke runs failed; mend the study or the schema", plan.len())))
         }

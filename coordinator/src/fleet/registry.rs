@@ -78,6 +78,8 @@ struct Inner {
     heard: BTreeMap<u64, Instant>,
     /// Numbers of the runs and jobs that agents are to work on.
     at_hand: BTreeSet<u64>,
+    /// Runs whose variants agents are to keep the undoing of.
+    held: BTreeSet<u64>,
     listener: Option<mpsc::UnboundedSender<FleetEvent>>,
     streams: u64,
 }
@@ -162,6 +164,29 @@ impl Registry {
         let inner = self.lock();
         let named = heartbeat.jobs.iter().chain([&heartbeat.run]).copied();
         named.filter(|number| *number != 0 && !inner.at_hand.contains(number)).collect()
+    }
+
+    /// From now on agents keep what undoes the variant of this run.
+    pub fn hold(&self, run: u64) {
+        self.lock().held.insert(run);
+    }
+
+    /// The variant of a run is undone: agents forget it, those that are out of reach as soon as they are back.
+    pub fn release(&self, run: u64) {
+        let mut inner = self.lock();
+        inner.held.remove(&run);
+        for agent in inner.agents.values().filter(|agent| agent.connected) {
+            let body = Some(command::Body::Release(v1::Release { run }));
+            if agent.commands.send(v1::Command { body }).is_err() {
+                tracing::debug!(agent = agent.hello.name, "it is told when it is back");
+            }
+        }
+    }
+
+    /// What an agent would undo although it is undone.
+    pub fn released(&self, heartbeat: &v1::Heartbeat) -> Vec<u64> {
+        let inner = self.lock();
+        heartbeat.holds.iter().copied().filter(|run| !inner.held.contains(run)).collect()
     }
 
     /// Passes on what an agent said.
@@ -283,6 +308,20 @@ mod tests {
         assert_eq!(registry.unwanted(&at_work(6, &[8, 9])), [9, 6]);
         registry.put_down(7);
         assert_eq!(registry.unwanted(&at_work(7, &[8])), [7]);
+    }
+
+    #[test]
+    fn what_is_undone_is_released_now_or_when_its_agent_is_back() {
+        let registry = Registry::default();
+        let (commands, mut orders) = channel();
+        registry.join(hello("a", 1), commands).unwrap();
+        registry.hold(7);
+        let holding = |holds: &[u64]| v1::Heartbeat { holds: holds.to_vec(), ..Default::default() };
+        assert_eq!(registry.released(&holding(&[7])), [] as [u64; 0]);
+        registry.release(7);
+        let order = orders.try_recv().unwrap().body;
+        assert_eq!(order, Some(command::Body::Release(v1::Release { run: 7 })));
+        assert_eq!(registry.released(&holding(&[7, 8])), [7, 8]);
     }
 
     #[test]

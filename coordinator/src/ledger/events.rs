@@ -11,9 +11,9 @@ use super::{Fact, Ledger, LedgerError, RunId};
 /// Under what name the coordinator's own facts are kept.
 const COORDINATOR: &str = "coordinator";
 /// What they are called in the `kind` column.
-const FACT: &str = "fact";
+pub(super) const FACT: &str = "fact";
 /// The boot of the coordinator's own facts. An agent never draws it.
-const COORDINATOR_BOOT: i64 = 0;
+pub(super) const COORDINATOR_BOOT: i64 = 0;
 
 const INSERT: &str = "INSERT INTO events (run, agent, boot, seq, kind, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
     ON CONFLICT (boot, seq) DO NOTHING";
@@ -70,7 +70,17 @@ impl Ledger {
 
     /// Hands over the events of a run, agent by agent in the order they were sent.
     pub fn each_event(&self, run: RunId, visit: &mut dyn FnMut(Recorded)) -> Result<(), LedgerError> {
-        self.each_row(run, "kind <> 'fact'", &mut |row| {
+        self.each_event_of(run, "kind <> 'fact'", visit)
+    }
+
+    /// The same for some kinds of events.
+    pub(super) fn each_event_of(
+        &self,
+        run: RunId,
+        which: &'static str,
+        visit: &mut dyn FnMut(Recorded),
+    ) -> Result<(), LedgerError> {
+        self.each_row(run, which, &mut |row| {
             let payload = row.get_ref(2)?.as_blob()?;
             let (agent, boot) = (row.get(0)?, row.get::<_, i64>(1)? as u64);
             Ok(v1::Event::decode(payload).ok().map(|event| visit(Recorded { agent, boot, event })))
@@ -128,6 +138,8 @@ fn kind(event: &v1::Event) -> &'static str {
         Some(Body::Notice(_)) => "notice",
         Some(Body::Populate(_)) => "populate",
         Some(Body::Control(_)) => "control",
+        Some(Body::Command(_)) => "command",
+        Some(Body::Undone(_)) => "undone",
     }
 }
 

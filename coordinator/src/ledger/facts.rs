@@ -1,7 +1,11 @@
 //! What the coordinator itself knows about a study and its runs, as it is written down.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 use vufleet_scenarios::study::Measure;
+
+use super::Undo;
 
 /// What is known when a study begins and is not in its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -111,6 +115,33 @@ pub enum Fact {
         at_ns: u64,
         /// What was found instead.
         found: String,
+    },
+    /// A variant is about to be applied.
+    Applied {
+        /// Which.
+        variant: String,
+        /// When that was.
+        at_ns: u64,
+        /// How it is undone.
+        undo: Undo,
+        /// Agents that keep what undoes it, and do it without us.
+        holders: BTreeSet<String>,
+    },
+    /// The variant is undone.
+    Reverted {
+        /// When that was known.
+        at_ns: u64,
+    },
+    /// What an observer did, read before the load and after it.
+    Footprint {
+        /// What is counted.
+        name: String,
+        /// Whether the count only grows.
+        cumulative: bool,
+        /// Before the load; none where there was no number.
+        before: Option<u64>,
+        /// After it.
+        after: Option<u64>,
     },
     /// Worth keeping, of no consequence.
     Note {

@@ -56,9 +56,13 @@ const SAMPLE_REQUEST: [&str; 4] = ["session_id", "request_cpu_ms", "request_elap
 pub(super) fn runs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     let metrics = Metric::ALL.iter().map(|metric| metric.name());
-    writer.write_record(RUN.into_iter().chain(metrics).chain(RUN_END))?;
+    let observers: BTreeSet<&str> =
+        report.runs.iter().flat_map(|run| run.observer.keys()).map(String::as_str).collect();
+    let header = RUN.into_iter().chain(metrics).chain(RUN_END).map(str::to_owned);
+    writer.write_record(header.chain(observers.iter().map(|name| format!("observer_{name}"))))?;
     for run in &report.runs {
-        writer.write_record(run_fields(run))?;
+        let counts = observers.iter().map(|name| field(run.observer.get(*name)));
+        writer.write_record(run_fields(run).into_iter().chain(counts))?;
     }
     writer.flush()
 }

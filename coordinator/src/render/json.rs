@@ -117,6 +117,8 @@ struct Run<'a> {
     reconnects: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     drift_percent: Option<f64>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    observer: &'a BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     requests: &'a [SessionRequests],
 }
@@ -204,6 +206,7 @@ impl<'a> Run<'a> {
             not_started: run.not_started,
             reconnects: run.reconnects,
             drift_percent: run.drift_percent,
+            observer: &run.observer,
             requests: &run.requests,
         }
     }

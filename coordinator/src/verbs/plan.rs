@@ -1,13 +1,14 @@
 //! `vufleet plan`: what a study would do, told from the file alone. Connects to nothing, reads no password.
 
 mod sql;
+mod variants;
 
 use std::fmt::Write;
 use std::time::Duration;
 
 use comfy_table::{Table, presets};
 use vufleet_scenarios::plan::{self, PlannedRun};
-use vufleet_scenarios::study::{Measure, Study, Target, TargetKind, Workload};
+use vufleet_scenarios::study::{Change, Measure, Study, Target, TargetKind, Tls, Workload};
 
 use crate::args::Plan;
 use crate::exit::Exit;
@@ -33,6 +34,7 @@ fn describe(study: &Study) -> String {
     heading(&mut out, study, &runs);
     out.push_str(&order(study, &runs).trim_fmt());
     out.push_str("\n\n");
+    out.push_str(&variants::describe(study));
     touched(&mut out, study);
     out
 }
@@ -112,6 +114,12 @@ fn touched(out: &mut String, study: &Study) {
     if study.profiles.iter().any(|profile| !profile.setup.is_empty()) {
         say(out, format_args!("  runs the profiles' setup statements before their runs"));
     }
+    if study.variants.iter().any(|variant| variant.change != Change::default()) {
+        say(
+            out,
+            format_args!("  applies variants with the control login, and undoes each after its run (--sql shows how)"),
+        );
+    }
     let makes = if own_sql { "whatever they need has to be there" } else { "`schema build` makes these tables" };
     say(out, format_args!("{makes}; `run` neither makes nor drops any"));
 }
@@ -127,11 +135,37 @@ fn place(target: &Target) -> String {
             format!("sqlite file{path}")
         }
         (kind, Some(socket), ..) => format!("{} at socket {}{database}{user}", kind.name(), socket.display()),
+        (TargetKind::Mssql, ..) => format!("{}{database}{user}, {}", mssql_server(target), mssql_wire(target)),
         (kind, None, host, _) => {
             let host = host.as_deref().unwrap_or("localhost");
             format!("{} at {host}:{}{database}{user}", kind.name(), target.port)
         }
     }
+}
+
+fn mssql_server(target: &Target) -> String {
+    let host = target.host.as_deref().unwrap_or("localhost");
+    match &target.mssql.instance {
+        Some(instance) => format!("mssql at {host}\\{instance}"),
+        None => format!("mssql at {host}:{}", target.port),
+    }
+}
+
+/// What is encrypted, and whether anybody looks to whom: not to be overlooked by whoever approves the plan.
+fn mssql_wire(target: &Target) -> String {
+    let encrypted = match target.tls {
+        Tls::Disabled => "no TLS (the password travels as it is)",
+        Tls::LoginOnly => "only the login encrypted",
+        Tls::Strict => "TLS (strict)",
+        Tls::Preferred | Tls::Required | Tls::Verify => "TLS",
+    };
+    let verified = match (target.tls, target.mssql.trust_server_certificate) {
+        (Tls::Disabled, _) => "",
+        (_, true) => ", certificate NOT verified (trust_server_certificate)",
+        (_, false) => ", certificate verified",
+    };
+    let intent = if target.mssql.read_only_intent { ", read-only intent" } else { "" };
+    format!("{encrypted}{verified}{intent}")
 }
 
 /// Names of tables; long rows of them by their ends.
@@ -164,7 +198,38 @@ fn say(out: &mut String, line: std::fmt::Arguments<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use vufleet_scenarios::study::{Edits, read};
+
     use super::*;
+
+    #[test]
+    fn a_plan_says_whether_sql_servers_certificate_is_verified() {
+        for (keys, expected) in [
+            ("", "mssql at 127.0.0.1:1433, database tpcc, as bench, TLS, certificate verified"),
+            (
+                "trust_server_certificate = true",
+                "mssql at 127.0.0.1:1433, database tpcc, as bench, TLS, certificate NOT verified \
+                 (trust_server_certificate)",
+            ),
+            (
+                "instance = 'S'\ntls = 'login-only'\ntrust_server_certificate = true\nread_only_intent = true",
+                "mssql at 127.0.0.1\\S, database tpcc, as bench, only the login encrypted, certificate NOT verified \
+                 (trust_server_certificate), read-only intent",
+            ),
+            (
+                "tls = 'disabled'\nread_only_intent = true",
+                "mssql at 127.0.0.1:1433, database tpcc, as bench, no TLS (the password travels as it is), read-only intent",
+            ),
+            ("tls = 'strict'", "mssql at 127.0.0.1:1433, database tpcc, as bench, TLS (strict), certificate verified"),
+        ] {
+            let study = format!(
+                "name = 'a'\n[target]\nkind = 'mssql'\ndatabase = 'tpcc'\nuser = 'bench'\n{keys}\n[workload]\nkind = \
+                 'oltp'\nscript = 'read_only'\n[[profiles]]\nvus = 1\n"
+            );
+            let target = read(&study, &Edits::default()).unwrap().target;
+            assert_eq!(place(&target), expected);
+        }
+    }
 
     #[test]
     fn times_are_spoken_in_whole_units() {

@@ -22,6 +22,9 @@ pub fn run(args: &Show) -> anyhow::Result<Exit> {
         let reasons: Vec<_> = run.reasons.iter().map(ToString::to_string).collect();
         println!("run {}: {}", run.run, reasons.join("; "));
     }
+    for standing in ledger.standing()?.iter().filter(|standing| standing.study == study.id) {
+        println!("{}", standing.sentence());
+    }
     Ok(Exit::Done)
 }
 

@@ -18,3 +18,4 @@ mod room;
 mod same_ids;
 mod strangers;
 mod tprocc;
+mod variants;

@@ -77,7 +77,10 @@ CREATE TABLE dbo.history (
 )
 
 -- name: history_key
-IF NOT EXISTS (SELECT 1 FROM sys.indexes WHERE object_id = OBJECT_ID('dbo.history') AND name = 'history_i1')
+IF NOT EXISTS (
+  SELECT 1 FROM sys.index_columns
+  WHERE object_id = OBJECT_ID('dbo.history') AND COL_NAME(object_id, column_id) = 'h_c_w_id' AND key_ordinal = 1
+)
 CREATE CLUSTERED INDEX history_i1 ON dbo.history (h_c_w_id, h_date, h_c_d_id, h_c_id, h_amount)
 
 -- name: item

@@ -1,17 +1,19 @@
 -- TPROC-C by statements on SQL Server, at the isolation level that the database is set to, READ COMMITTED unless somebody
--- has changed it: a plain read holds no lock when it is done. What is read in order to be changed is therefore changed
--- from what the row holds by then, or told by the change itself. Types are those of the columns, so that no index is
--- passed over for a conversion.
+-- has changed it: a plain read holds no lock when it is done. What is to be changed is therefore changed first, from what the
+-- row holds by then, and read afterwards. (An OUTPUT clause would tell in one statement, but Babelfish fills it with the row as
+-- it was when the statement began: sessions that wait for each other then take the same number.) Types are those of the
+-- columns, so that no index is passed over for a conversion.
 
 -- name: customer_terms
 SELECT c.c_discount, c.c_last, c.c_credit, w.w_tax FROM customer AS c JOIN warehouse AS w ON w.w_id = c.c_w_id
 WHERE c.c_w_id = :warehouse::int AND c.c_d_id = :district::tinyint AND c.c_id = :customer::int;
 
 -- name: next_order
-SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = :warehouse::int AND d_id = :district::tinyint;
+-- Sent after the number was taken.
+SELECT d_next_o_id - 1 AS o_id, d_tax FROM district WHERE d_w_id = :warehouse::int AND d_id = :district::tinyint;
 
 -- name: take_order_number
-UPDATE district SET d_next_o_id = d_next_o_id + 1 OUTPUT inserted.d_next_o_id - 1 AS o_id
+UPDATE district SET d_next_o_id = d_next_o_id + 1
 WHERE d_w_id = :warehouse::int AND d_id = :district::tinyint;
 
 -- name: insert_order

@@ -33,7 +33,7 @@ fn study_on(kind: TargetKind, vus: u32) -> Study {
     study
 }
 
-fn study(vus: u32) -> Study {
+pub(super) fn study(vus: u32) -> Study {
     study_on(TargetKind::Mysql, vus)
 }
 
@@ -75,10 +75,12 @@ fn answers(changes: &[(&str, &str)]) -> Answers {
     ])
 }
 
-fn agent(name: &str, sessions: u64) -> AgentFacts {
+pub(super) fn agent(name: &str, sessions: u64) -> AgentFacts {
     AgentFacts {
         name: name.to_owned(),
         machine: format!("machine of {name}"),
+        labels: BTreeMap::new(),
+        commands: Vec::new(),
         observes: false,
         open_files: 524_288,
         somaxconn: 4096,

@@ -144,8 +144,8 @@ impl Shape {
             Dialect::Sqlite => (if self.secondary { "INTEGER NOT NULL" } else { "INTEGER NOT NULL PRIMARY KEY" }, ""),
             Dialect::Mssql => (
                 match (self.auto_inc, self.secondary) {
-                    (true, true) => "int NOT NULL DEFAULT NEXT VALUE FOR sbtest{n}_id",
-                    (true, false) => "int NOT NULL DEFAULT NEXT VALUE FOR sbtest{n}_id PRIMARY KEY",
+                    (true, true) => "int NOT NULL DEFAULT (NEXT VALUE FOR sbtest{n}_id)",
+                    (true, false) => "int NOT NULL DEFAULT (NEXT VALUE FOR sbtest{n}_id) PRIMARY KEY",
                     (false, true) => "int NOT NULL",
                     (false, false) => "int NOT NULL PRIMARY KEY",
                 },

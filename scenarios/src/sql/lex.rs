@@ -77,6 +77,7 @@ pub fn verbatim_length(dialect: Dialect, text: &str) -> usize {
     match text.as_bytes()[0] {
         quote @ (b'\'' | b'"') => quoted_length(text, quote, mysql),
         b'`' => quoted_length(text, b'`', false),
+        b'[' if dialect == Dialect::Mssql => bracketed_length(text),
         b'[' if !mysql => quoted_length(text, b']', false),
         b'/' if text.starts_with("/*") => text[2..].find("*/").map_or(text.len(), |end| end + 4),
         b'#' if mysql => line(),
@@ -97,6 +98,20 @@ fn quoted_length(text: &str, end: u8, backslash: bool) -> usize {
             _ => {}
         }
         at += 1;
+    }
+    text.len()
+}
+
+/// In T-SQL a bracket within brackets is doubled; what stands behind the first of the two is inside still.
+fn bracketed_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while at < bytes.len() {
+        match (bytes[at], bytes.get(at + 1)) {
+            (b']', Some(b']')) => at += 2,
+            (b']', _) => return at + 1,
+            _ => at += 1,
+        }
     }
     text.len()
 }
@@ -182,6 +197,7 @@ mod tests {
             assert_eq!(split(" ;\n -- nothing\n; /* at all */", dialect), [""; 0]);
         }
         assert_eq!(split("SELECT '\\';', 1 # ;\n; DO 1", Dialect::Mysql), ["SELECT '\\';', 1 # ;", "DO 1"]);
+        assert_eq!(split("SELECT [a]];b]; SELECT [", Dialect::Mssql), ["SELECT [a]];b]", "SELECT ["]);
         assert_eq!(split("SELECT '\\'; SELECT [a;b]", Dialect::Sqlite), ["SELECT '\\'", "SELECT [a;b]"]);
         assert_eq!(split("SELECT 5--1; SELECT 2", Dialect::Mysql), ["SELECT 5--1", "SELECT 2"]);
     }

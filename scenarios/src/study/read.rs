@@ -10,10 +10,10 @@ use super::edits::{self, Edited, Edits};
 use super::mistakes::{Mistakes, Objection};
 use super::section::Section;
 use super::value::{choice, flag, integer, number, text, title, wrong_type};
-use super::{Change, FleetChoice, Measure, Refusal, ReportChoice, Require, Share, Study, Variant};
+use super::variants::{self, BASELINE};
+use super::{FleetChoice, Measure, Refusal, ReportChoice, Require, Share, Study, Variant};
 use super::{monitor, profiles, schedule, syntax, target, workload};
 
-const BASELINE: &str = "baseline";
 const CONFIDENCE: f64 = 0.95;
 
 /// Reads a study, edits first, or says everything that is wrong with it.
@@ -41,8 +41,8 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
     if matches!(schedule.measure, Measure::Transactions(_)) {
         profiles::check_counted_window(root, &profiles);
     }
-    let require = require(root);
-    let variants = variants(root);
+    let require = requires(root, "require");
+    let variants = variants::variants(root, target.as_ref(), control.as_ref(), &profiles);
     let monitor = monitor::monitor(root, target.as_ref().map(|target| target.kind), &profiles);
     let report = report(root, &variants);
     reset(root);
@@ -95,16 +95,17 @@ fn labels(fleet: &Section<'_>, role: &'static str) -> BTreeMap<String, String> {
     labels
 }
 
-fn require(root: &Section<'_>) -> Vec<Require> {
-    let mut require = Vec::new();
-    for section in root.sections("require") {
+/// Queries of one value, and what each must return.
+pub(super) fn requires(root: &Section<'_>, key: &'static str) -> Vec<Require> {
+    let mut requires = Vec::new();
+    for section in root.sections(key) {
         let remedy = "write a query of one value, for example sql = \"SELECT @@innodb_flush_log_at_trx_commit\"";
         let sql = section.required("sql", remedy, text);
         let equals = section.required("equals", "write the value as text, for example equals = \"1\"", plain);
         section.finish();
-        require.extend(sql.zip(equals).map(|(sql, equals)| Require { sql, equals }));
+        requires.extend(sql.zip(equals).map(|(sql, equals)| Require { sql, equals }));
     }
-    require
+    requires
 }
 
 /// What a query may return, as text; a number is taken as it is written.
@@ -114,30 +115,6 @@ fn plain(item: &Item) -> Result<String, Objection> {
         Item::Value(toml_edit::Value::Integer(number)) => Ok(number.value().to_string()),
         other => Err(wrong_type(other, "text", "it in quotes, as the database returns it")),
     }
-}
-
-fn variants(root: &Section<'_>) -> Vec<Variant> {
-    let sections = root.sections("variants");
-    let mut variants: Vec<Variant> = Vec::new();
-    for section in sections {
-        let name = section.required("name", "write a name, for example name = \"baseline\"", title);
-        for key in ["apply", "observer", "verify", "revert", "when"] {
-            let remedy = "bring the database into that state yourself, and run a study of its own for each";
-            section.later(key, "changes of the database between runs", remedy);
-        }
-        if let Some(name) = name {
-            if variants.iter().any(|other| other.name == name) {
-                let what = format!("a second variant named \"{name}\"");
-                section.object("name", Objection::new(what, "give it another name"));
-            }
-            variants.push(Variant { name, change: Change::default() });
-        }
-        section.finish();
-    }
-    if variants.is_empty() {
-        variants.push(Variant { name: BASELINE.to_owned(), change: Change::default() });
-    }
-    variants
 }
 
 fn report(root: &Section<'_>, variants: &[Variant]) -> ReportChoice {

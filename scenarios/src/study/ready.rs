@@ -10,12 +10,17 @@ pub struct Ready {
 }
 
 /// Every ready-made study.
-pub const READY: [Ready; 6] = [
+pub const READY: [Ready; 11] = [
     Ready { name: "cpu-loop-mariadb", text: include_str!("../../studies/cpu-loop-mariadb.toml") },
     Ready { name: "cpu-loop-mssql", text: include_str!("../../studies/cpu-loop-mssql.toml") },
     Ready { name: "demo", text: include_str!("../../studies/demo.toml") },
+    Ready { name: "mariadb-audit-levels", text: include_str!("../../studies/mariadb-audit-levels.toml") },
+    Ready { name: "mssql-audit-queue-delay", text: include_str!("../../studies/mssql-audit-queue-delay.toml") },
+    Ready { name: "mssql-xe-cpu-loop", text: include_str!("../../studies/mssql-xe-cpu-loop.toml") },
+    Ready { name: "mssql-xe-levels", text: include_str!("../../studies/mssql-xe-levels.toml") },
     Ready { name: "oltp-levels", text: include_str!("../../studies/oltp-levels.toml") },
     Ready { name: "rehearsal", text: include_str!("../../studies/rehearsal.toml") },
+    Ready { name: "tprocc-levels-mssql", text: include_str!("../../studies/tprocc-levels-mssql.toml") },
     Ready { name: "tprocc-levels", text: include_str!("../../studies/tprocc-levels.toml") },
 ];
 
@@ -26,7 +31,7 @@ pub fn ready(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Edits, Pacing, TargetKind, read};
+    use super::super::{Edits, Measure, Pacing, TargetKind, When, read};
     use super::*;
 
     #[test]
@@ -48,6 +53,37 @@ mod tests {
             .collect();
         files.sort();
         assert_eq!(files, READY.map(|study| format!("{}.toml", study.name)));
+    }
+
+    /// The three experiments on SQL Server, against the figures in which they were published.
+    #[test]
+    fn the_published_experiments_are_what_they_were() {
+        let study = |name| read(ready(name).unwrap(), &Edits::default()).unwrap();
+        let levels = study("mssql-xe-levels");
+        let sessions: Vec<_> = levels.profiles.iter().map(|profile| (profile.vus, profile.sessions())).collect();
+        assert_eq!(sessions, [(1, 1), (4, 4), (8, 8), (16, 16), (32, 32), (2048, 10_240)]);
+        assert_eq!(levels.profiles[5].pacing, Pacing::KeyingThinking { scale: 1.0 });
+        assert!(levels.report.relative_only && levels.schedule.checkpoint && levels.require.len() == 4);
+        let applied = format!("{:?}", levels.variants[1].change.apply);
+        for words in
+            ["rpc_completed", "sql_batch_completed", "sql_statement_completed", "5000000", "MAX_MEMORY = 2048 KB"]
+        {
+            assert!(applied.contains(words), "{words}: {applied}");
+        }
+        let audit = study("mssql-audit-queue-delay");
+        let delays = |variant: usize| format!("{:?}", audit.variants[variant].change.apply);
+        assert!(audit.variants[0].change.apply.is_empty() && audit.profiles.len() == 3);
+        assert!(delays(1).contains("QUEUE_DELAY = 1000") && delays(2).contains("QUEUE_DELAY = 0,"));
+        assert!(delays(3).contains("DELETE ON OBJECT::[dbo].[stock]") && !delays(3).contains("SELECT ON"));
+        let traced = study("mssql-xe-cpu-loop");
+        assert_eq!(traced.schedule.measure, Measure::Transactions(3));
+        assert!(traced.variants[1..].iter().all(|variant| variant.change.when == When::Connected));
+        let followed = format!("{:?}", traced.variants[1].change.for_sessions(&["57".to_owned()]).apply);
+        assert!(
+            followed.contains("SET collect_batch_text = (1) WHERE (([sqlserver].[session_id] = (57)))"),
+            "{followed}"
+        );
+        assert!(format!("{:?}", traced.variants[2].change.apply).contains("sqlserver.logout"));
     }
 
     #[test]

@@ -130,6 +130,11 @@ pub(super) fn target(root: &Section<'_>) -> Option<Target> {
             section.demand("database", "write the database that holds the tables, for example database = \"tpcc\"");
             if target.mssql.login == MssqlLogin::Sql {
                 section.demand("user", "write the login, for example user = \"bench\"");
+            } else {
+                section.demand("password", "write where the access token is, for example password = { env = \"TOKEN\" }");
+            }
+            if let Some(user) = &target.user {
+                refuse_windows_login(&section, user);
             }
             refuse(&section, &["path"], "only SQLite has a file", "remove it, or write kind = \"sqlite\"");
             let what = "only a simulated database has it";
@@ -204,6 +209,14 @@ fn mssql(section: &Section<'_>) -> Mssql {
     }
 }
 
+/// A name with a backslash in it is a Windows login.
+fn refuse_windows_login(section: &Section<'_>, user: &str) {
+    if user.contains('\\') {
+        let what = "is a Windows login, which (NTLM, Kerberos) cannot be made here";
+        section.object("user", Objection::new(what, "create a SQL login on the server and write its name"));
+    }
+}
+
 fn encryption(section: &Section<'_>, target: &mut Target) {
     let (levels, usual) = match target.kind {
         TargetKind::Mssql => (choice(&MSSQL_TLS, &NOT_MSSQL_TLS), Tls::Required),
@@ -228,6 +241,14 @@ fn encryption(section: &Section<'_>, target: &mut Target) {
             };
             section.object(key, Objection::new(what, "write tls = \"verify\", or remove it"));
         }
+    }
+    if target.mssql.trust_server_certificate && target.tls == Tls::Disabled {
+        let what = "there is no certificate without TLS";
+        section.object("trust_server_certificate", Objection::new(what, "remove it, or write tls = \"required\""));
+    }
+    if target.mssql.login == MssqlLogin::EntraToken && target.tls == Tls::Disabled {
+        let what = "whoever listens on the wire could use the access token";
+        section.object("tls", Objection::new(what, "remove it, or write tls = \"required\""));
     }
     if target.mssql.trust_server_certificate && matches!(target.tls, Tls::Verify | Tls::Strict) {
         let what = "tls says that the certificate is verified";
@@ -302,6 +323,9 @@ pub(super) fn control(root: &Section<'_>, target: Option<&Target>) -> Option<Con
     }
     let user =
         section.required("user", "write the login that may change and read settings, or remove [control]", title);
+    if let (Some(user), Some(TargetKind::Mssql)) = (&user, target.map(|target| target.kind)) {
+        refuse_windows_login(&section, user);
+    }
     let password_source = password(&section);
     let database = section.value("database", title);
     section.finish();

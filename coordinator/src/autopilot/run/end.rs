@@ -19,20 +19,25 @@ const STOP_PATIENCE: Duration = Duration::from_secs(15);
 
 impl Flight<'_> {
     /// Stops the load, waits for the last samples, lets the database settle, and writes down how it went.
-    /// Returns an agent that was lost so late that only this noticed.
-    pub(super) async fn end(&self, pilot: &mut Pilot, trouble: Option<&Trouble>) -> Result<Option<Trouble>, Halt> {
+    /// Returns what went wrong so late that only this noticed: an agent that is gone, a variant that was not on.
+    pub(super) async fn end(&mut self, pilot: &mut Pilot, trouble: Option<&Trouble>) -> Result<Option<Trouble>, Halt> {
         let noted = match trouble {
             Some(trouble) => self.note(pilot, trouble).await,
             None => Ok(()),
         };
         // A ledger that cannot be written is no reason to leave load behind.
         let quiet = self.quieten(pilot, trouble).await;
+        // Nor to leave a variant on.
+        let reverted = self.revert(pilot).await;
+        let rested = self.rest(pilot, trouble).await;
         for member in &self.everybody() {
             pilot.command(&member.name, command::Body::Cancel(v1::Cancel { run: self.run.0 }));
         }
         pilot.core.registry.put_down(self.run.0);
         noted?;
         let lost = quiet?;
+        reverted?;
+        rested?;
         let end = match trouble {
             None => RunEnd::Finished,
             Some(Trouble::Halt(Halt::Stopped)) => RunEnd::Stopped,
@@ -52,11 +57,26 @@ impl Flight<'_> {
         if self.await_counters(pilot).await.is_err() {
             tracing::debug!("no counters after the load");
         }
+        if trouble.is_some() || lost.is_some() {
+            return Ok(lost);
+        }
+        match self.look_again(pilot).await {
+            Ok(()) => Ok(None),
+            Err(Trouble::Halt(halt)) => Err(halt),
+            Err(wrong) => {
+                self.note(pilot, &wrong).await?;
+                Ok(Some(wrong))
+            }
+        }
+    }
+
+    /// What the database does for itself between two runs, in its own state again.
+    async fn rest(&self, pilot: &mut Pilot, trouble: Option<&Trouble>) -> Result<(), Halt> {
         self.checkpoint(pilot).await?;
         if trouble.is_none() {
             self.settle(pilot).await?;
         }
-        Ok(lost)
+        Ok(())
     }
 
     fn order_stop(&self, pilot: &Pilot, agent: &str) {

@@ -8,6 +8,8 @@ use vufleet_scenarios::study::{Profile, Study, Target, Workload};
 use vufleet_scenarios::tprocc::TprocC;
 use vufleet_scenarios::workload::Workload as _;
 
+use super::variants;
+
 /// All statements, grouped by when they are sent.
 pub fn describe(study: &Study) -> String {
     let Some(dialect) = study.target.kind.dialect() else {
@@ -17,6 +19,11 @@ pub fn describe(study: &Study) -> String {
     for require in &study.require {
         let title = format!("required before each run, must return {}", require.equals);
         section(&mut out, &title, std::slice::from_ref(&require.sql));
+    }
+    for variant in &study.variants {
+        for (title, statements) in variants::statements(variant) {
+            section(&mut out, &title, &statements);
+        }
     }
     schema(&mut out, &study.workload, dialect);
     let mut seen: Vec<&Workload> = Vec::new();
@@ -48,7 +55,8 @@ fn transactions(out: &mut String, shape: &custom::Shape, profile: &str) {
     for transaction in &shape.transactions {
         let own = transaction.steps.iter().map(|step| step.statement.sql.clone());
         let texts: Vec<String> = if transaction.transactional {
-            [String::from("BEGIN")].into_iter().chain(own).chain([String::from("COMMIT")]).collect()
+            let begin = if shape.dialect == Dialect::Mssql { "BEGIN TRANSACTION" } else { "BEGIN" };
+            [begin.to_owned()].into_iter().chain(own).chain([String::from("COMMIT")]).collect()
         } else {
             own.collect()
         };

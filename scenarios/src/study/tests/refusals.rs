@@ -56,7 +56,7 @@ fn an_empty_study_is_told_what_it_needs() {
 }
 
 /// One change to a good study, the key that is blamed, and a part of what is said.
-fn assert_refusals(base: &str, cases: &[(&str, &str, &str)]) {
+pub(super) fn assert_refusals(base: &str, cases: &[(&str, &str, &str)]) {
     for (set, key, words) in cases {
         let refusal = read(base, &with(&[set])).expect_err(set);
         let [problem] = refusal.problems.as_slice() else { panic!("{set}: one problem, not {refusal}") };
@@ -80,6 +80,8 @@ fn impossible_and_contradictory_values_are_refused() {
             ("target.faults={ deadlock = 0.1 }", "target.faults", "only a simulated database"),
             ("target.ca_file=/ca.pem", "target.ca_file", "tls = \"verify\""),
             ("target.client_key=/k.pem", "target.client_key", "client_cert is missing"),
+            ("target.instance=SQL2022", "target.instance", "only SQL Server has it"),
+            ("target.tls=strict", "target.tls", "it belongs to SQL Server"),
             ("target.password={ env = \"A\", file = \"b\" }", "target.password", "one of them"),
             ("target.password={ env = \"a-b\" }", "target.password.env", "is not the name"),
             ("target.password={ evn = \"A\" }", "target.password.evn", "write \"env\""),
@@ -162,14 +164,78 @@ fn a_study_of_tprocc_is_refused_with_its_own_words() {
 }
 
 #[test]
+fn a_target_of_sql_server_is_refused_with_its_own_words() {
+    let base = LEAST.replace("kind = \"mysql\"", "kind = \"mssql\"");
+    let trust = "target.trust_server_certificate=true";
+    assert_refusals(
+        &base,
+        &[
+            ("target.socket=/s", "target.socket", "SQL Server does not have it"),
+            ("target.driver=native", "target.driver", "SQL Server does not have it"),
+            ("target.tls=preferred", "target.tls", "do not fall back"),
+            ("target.user='LAB\\bench'", "target.user", "is a Windows login"),
+            ("control={ user = 'LAB\\sa' }", "control.user", "create a SQL login"),
+            ("target.login=windows", "target.login", "cannot be made here"),
+            ("target.login=entra", "target.login", "no interactive logins"),
+            ("target.packet_size=511", "target.packet_size", "from 512 to 32767"),
+            ("target.path=x.db", "target.path", "only SQLite"),
+        ],
+    );
+    for (set, key, words) in [
+        (&["target.instance=A", "target.port=1434"][..], "target.instance", "port is there too"),
+        (&[trust, "target.tls=verify"], "target.trust_server_certificate", "tls says that the certificate is verified"),
+        (&[trust, "target.tls=strict"], "target.trust_server_certificate", "name the authority with ca_file"),
+        (&[trust, "target.tls=disabled"], "target.trust_server_certificate", "no certificate without TLS"),
+        (&[trust, "target.ca_file=/ca.pem"], "target.ca_file", "nothing is verified"),
+        (&["target.tls=disabled", "target.ca_file=/ca.pem"], "target.ca_file", "nothing is verified"),
+    ] {
+        let found = refused(&base, set);
+        assert!(found.len() == 1 && found[0].starts_with(key) && found[0].contains(words), "{set:?}: {found:?}");
+    }
+    let token = base.replace("user = \"bench\"", "login = \"entra-token\"");
+    let found = refused(&token, &[]);
+    assert!(found.len() == 1 && found[0].contains("target.password: is missing; write where the access token is"));
+    let env = "target.password={ env = \"TOKEN\" }";
+    assert!(read(&token, &with(&[env])).is_ok());
+    let found = refused(&token, &[env, "target.user=me"]);
+    assert!(found.len() == 1 && found[0].contains("an access token says by itself whose it is"), "{found:?}");
+    let found = refused(&token, &[env, "target.tls=disabled"]);
+    assert!(found.len() == 1 && found[0].contains("could use the access token"), "{found:?}");
+}
+
+#[test]
+fn a_target_of_sql_server_is_read() {
+    let base = LEAST.replace("kind = \"mysql\"", "kind = \"mssql\"");
+    let target = read(&base, &with(&[])).unwrap().target;
+    assert_eq!((target.kind, target.port, target.tls), (TargetKind::Mssql, 1433, Tls::Required));
+    assert_eq!((target.host.as_deref(), target.mssql), (Some("127.0.0.1"), Mssql::default()));
+    let set = [
+        "target.instance=SQL2022",
+        "target.tls=login-only",
+        "target.trust_server_certificate=true",
+        "target.read_only_intent=true",
+        "target.packet_size=16384",
+    ];
+    let target = read(&base, &with(&set)).unwrap().target;
+    assert_eq!(target.tls, Tls::LoginOnly);
+    let expected = Mssql {
+        instance: Some("SQL2022".to_owned()),
+        login: MssqlLogin::Sql,
+        trust_server_certificate: true,
+        read_only_intent: true,
+        packet_size: Some(16_384),
+    };
+    assert_eq!(target.mssql, expected);
+    let strict = read(&base, &with(&["target.tls=strict", "target.ca_file=/ca.pem", "target.server_name=db"])).unwrap();
+    assert_eq!(strict.target.tls, Tls::Strict);
+}
+
+#[test]
 fn what_this_version_does_not_do_is_recognised() {
     assert_refusals(
         LEAST,
         &[
-            ("target.instance=SQL2022", "target.instance", "does not do SQL Server yet"),
-            ("target.tls=strict", "target.tls", "does not do \"strict\" yet"),
             ("schedule.repetitions={ min = 5 }", "schedule.repetitions", "write a number"),
-            ("variants=[{ name = \"a\", apply = [] }]", "variants.0.apply", "does not do changes of the database"),
             ("switch=[{ at = \"60s\" }]", "switch", "does not do a switch"),
             ("reset={ before = \"run\" }", "reset.before", "does not do \"run\" yet"),
             ("reset={ before = \"never\", method = \"rebuild\" }", "reset.method", "does not do resets"),

@@ -1,8 +1,8 @@
 //! New-Order by statements [2.4.2].
 
 use super::rows::{Cents, DistInfo, Whole};
-use super::{Step, TprocC, What, int, missing};
-use crate::session::{Access, Fault, Session, Value};
+use super::{Step, TprocC, What, int};
+use crate::session::{Access, Dialect, Fault, Session, Value};
 use crate::tprocc::draw::{Line, NewOrder, UNUSED_ITEM};
 use crate::workload::Outcome;
 
@@ -24,15 +24,24 @@ impl TprocC {
     /// Takes the district's next number and writes the order without its lines.
     async fn open_order<S: Session>(&self, session: &mut S, order: &NewOrder) -> Result<Value<'static>, Fault> {
         let (w, d, c) = (int(order.warehouse), int(order.district), int(order.customer));
-        // Whoever pays holds the warehouse and waits for the district: what waits for the warehouse must not hold it yet.
-        if S::DIALECT.reads_wait() {
-            self.send(session, Step::CustomerTerms, &[w, d, c], &mut ()).await?;
-        }
-        // Otherwise the district's lock comes first: what is read after it is no older.
-        let id = Value::Int(self.take_order_number(session, order).await?);
-        if !S::DIALECT.reads_wait() {
-            self.send(session, Step::CustomerTerms, &[w, d, c], &mut ()).await?;
-        }
+        let district = [w, d];
+        let what = What("district", order.district, order.warehouse);
+        let id = match S::DIALECT {
+            // A plain read locks nothing, but may wait for whoever pays, who has the warehouse and waits for the district: it
+            // comes before the district's lock, and the change that locks it before its number is read.
+            Dialect::Mssql => {
+                self.send(session, Step::CustomerTerms, &[w, d, c], &mut ()).await?;
+                self.change(session, Step::TakeOrderNumber, &district, what).await?;
+                self.order_number(session, &district).await?
+            }
+            // The district's lock first: what is read after it is no older.
+            Dialect::Mysql | Dialect::Sqlite => {
+                let id = self.order_number(session, &district).await?;
+                self.change(session, Step::TakeOrderNumber, &district, what).await?;
+                self.send(session, Step::CustomerTerms, &[w, d, c], &mut ()).await?;
+                id
+            }
+        };
         let all_local = self.lines.iter().all(|line| line.supplier == order.warehouse);
         let values = [id, d, w, c, int(order.lines), int(all_local.into())];
         self.send(session, Step::InsertOrder, &values, &mut ()).await?;
@@ -40,15 +49,11 @@ impl TprocC {
         Ok(id)
     }
 
-    /// The district's next number. Where a read does not lock, the change tells which number it took.
-    async fn take_order_number<S: Session>(&self, session: &mut S, order: &NewOrder) -> Result<i64, Fault> {
-        let district = [int(order.warehouse), int(order.district)];
-        let (mut read, mut told) = (Whole::default(), Whole::default());
-        self.send(session, Step::NextOrder, &district, &mut read).await?;
-        match self.send(session, Step::TakeOrderNumber, &district, &mut told).await? {
-            0 if told.0.is_none() => Err(missing(What("district", order.district, order.warehouse))),
-            _ => Ok(told.0.or(read.0).unwrap_or(0)),
-        }
+    /// The number of the order that is being taken.
+    async fn order_number<S: Session>(&self, session: &mut S, district: &[Value<'_>]) -> Result<Value<'static>, Fault> {
+        let mut number = Whole::default();
+        self.send(session, Step::NextOrder, district, &mut number).await?;
+        Ok(Value::Int(number.0.unwrap_or(0)))
     }
 
     /// Writes a line. False where its item is the one that nobody has.

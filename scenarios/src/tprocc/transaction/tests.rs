@@ -149,7 +149,7 @@ fn sql_server_is_told_the_time_and_gives_its_results_as_rows() {
 }
 
 #[test]
-fn a_new_order_waits_for_its_warehouse_before_it_locks_the_district() {
+fn on_sql_server_a_district_is_locked_after_its_warehouse_was_waited_for_and_before_its_number_is_read() {
     let (mut workload, mut session) = (seated(&statements(), SEAT), mssql_session(&statements()));
     while workload.draw().kind != 0 {}
     ready(workload.run(&mut session)).unwrap();
@@ -158,6 +158,7 @@ fn a_new_order_waits_for_its_warehouse_before_it_locks_the_district() {
         session.calls.iter().position(is_it).unwrap()
     };
     assert!(at("SELECT c.c_discount") < at("UPDATE district SET d_next_o_id"));
+    assert!(at("UPDATE district SET d_next_o_id") < at("SELECT d_next_o_id - 1"));
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! A server that answers the negotiation as it should, and what comes after it with the tokens that a test wants. The mock
+//! lets everybody in and never falls silent.
+
+use mssql_mock_tds::TerminalError;
+use mssql_mock_tds::protocol::{build_done_token, build_login_ack, build_prelogin_response, build_terminal_error_tokens};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What the server does behind the negotiation.
+#[derive(Debug, Clone)]
+pub enum Then {
+    /// Refuses the login with this error, and closes.
+    Refuse(u32, u8, &'static str),
+    /// Closes instead of answering the login.
+    Close,
+    /// Lets in, answers one request, and nothing more.
+    FallSilent,
+}
+
+/// Serves every connection the same way. Returns the port.
+pub async fn serve(then: Then) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let port = listener.local_addr().expect("bound").port();
+    tokio::spawn(async move {
+        while let Ok((socket, _)) = listener.accept().await {
+            let then = then.clone();
+            tokio::spawn(async move {
+                // A client that leaves early ends its connection, not the test.
+                script(socket, then).await.ok();
+            });
+        }
+    });
+    port
+}
+
+async fn script(mut socket: TcpStream, then: Then) -> std::io::Result<()> {
+    message(&mut socket).await?;
+    socket.write_all(&build_prelogin_response()).await?;
+    message(&mut socket).await?;
+    match then {
+        Then::Refuse(number, severity, words) => {
+            let tokens = build_terminal_error_tokens(&TerminalError::new(number, severity, words));
+            socket.write_all(&packet(&tokens)).await
+        }
+        Then::Close => Ok(()),
+        Then::FallSilent => {
+            let mut tokens = build_login_ack();
+            tokens.extend_from_slice(&build_done_token(0));
+            socket.write_all(&packet(&tokens)).await?;
+            message(&mut socket).await?;
+            socket.write_all(&packet(&build_done_token(0))).await?;
+            loop {
+                message(&mut socket).await?;
+            }
+        }
+    }
+}
+
+/// Reads one message, of as many packets as it has. [MS-TDS 2.2.3.1]
+async fn message(socket: &mut TcpStream) -> std::io::Result<()> {
+    loop {
+        let mut header = [0; 8];
+        socket.read_exact(&mut header).await?;
+        let length = usize::from(u16::from_be_bytes([header[2], header[3]])).saturating_sub(header.len());
+        socket.read_exact(&mut vec![0; length]).await?;
+        if header[1] & 1 == 1 {
+            return Ok(());
+        }
+    }
+}
+
+/// Tokens as the last packet of an answer.
+fn packet(tokens: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(tokens.len() + 8).expect("a short answer").to_be_bytes();
+    [&[4, 1, length[0], length[1], 0, 0, 1, 0], tokens].concat()
+}

@@ -1,0 +1,388 @@
+//! Variants: on during their own runs, off after them, and off whatever happens in between.
+
+use nix::sys::signal::Signal;
+use rusqlite::{Connection, OpenFlags};
+use serde_json::Value;
+use vufleet_testbed::MariaDb;
+
+use super::lab::fleet::{Coordinator, agent, agent_command, is_here, listed};
+use super::lab::link::Link;
+use super::lab::{Job, Lab, eventually, files, procs, study};
+
+/// A baseline, and a setting of the whole server that is remembered, changed and put back.
+const LAZY: &str = r#"
+[[variants]]
+name = "baseline"
+
+[[variants]]
+name = "lazy"
+remember = { flush = "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit" }
+apply = ["SET GLOBAL innodb_flush_log_at_trx_commit = 0"]
+verify = [{ sql = "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit", equals = "0" }]
+revert = ["SET GLOBAL innodb_flush_log_at_trx_commit = {remembered:flush}"]
+undone = [{ sql = "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit", equals = "{remembered:flush}" }]
+"#;
+
+/// The lazy variant alone: every run is its.
+fn only_lazy() -> String {
+    LAZY.replace("[[variants]]\nname = \"baseline\"\n", "")
+}
+
+/// What the setting is when nobody has changed it: not the server's default, so that remembering it matters.
+const BEFORE: &str = "2";
+
+fn flush(server: &MariaDb) -> String {
+    let answer = server.sql("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit").unwrap();
+    answer.split_whitespace().last().unwrap().to_owned()
+}
+
+/// A server with its tables, and a study of these variants on it.
+fn at_work(variants: &str) -> (MariaDb, Lab) {
+    let server = MariaDb::start().unwrap();
+    server.sql(&format!("SET GLOBAL innodb_flush_log_at_trx_commit = {BEFORE}")).unwrap();
+    let lab = Lab::new(&(study::small(&study::mariadb_with_control(&server)) + variants));
+    lab.run("schema build study.toml").expect(0);
+    (server, lab)
+}
+
+/// The variant of a run, as the ledger has it.
+fn variant_of(lab: &Lab, run: i64) -> String {
+    let path = lab.path("vufleet-data").join("ledger.sqlite3");
+    let ledger = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    ledger.query_row("SELECT variant FROM runs WHERE id = ?1", [run], |row| row.get(0)).unwrap()
+}
+
+/// A fleet of its own processes at a coordinator.
+fn fleet(lab: &Lab, coordinator: &Coordinator) -> [Job; 2] {
+    [agent(lab, coordinator, "drive", "load-1"), agent(lab, coordinator, "observe", "db-1")]
+}
+
+fn of_variant<'a>(results: &'a Value, variant: &str) -> Vec<&'a Value> {
+    files::runs(results).iter().filter(|run| run["variant"] == variant).collect()
+}
+
+#[test]
+fn a_variant_is_on_in_its_own_runs_alone_and_its_change_has_an_interval() {
+    let (server, lab) = at_work(LAZY);
+    let mut job = lab.start("run study.toml --set schedule.repetitions=2 --set schedule.measure=4s --out out");
+    let mut seen = Vec::new();
+    for run in 1..=4 {
+        lab.await_load(&mut job, run, 1);
+        let variant = variant_of(&lab, run.cast_signed());
+        assert_eq!(flush(&server), if variant == "lazy" { "0" } else { BEFORE }, "run {run} of {variant}");
+        seen.push(variant);
+    }
+    job.end().expect(0);
+    assert!(seen.contains(&"lazy".to_owned()) && seen.contains(&"baseline".to_owned()), "{seen:?}");
+    assert_eq!(flush(&server), BEFORE);
+    let results = files::results(&lab.path("out"));
+    let cell = results["cells"].as_array().unwrap().iter().find(|cell| cell["variant"] == "lazy").unwrap();
+    assert_eq!(cell["change"]["tps"]["n"], 2, "{cell:#}");
+    assert!(cell["change"]["tps"]["ci"][0].is_number(), "{cell:#}");
+    let shown = lab.run("show last").expect(0);
+    assert!(!shown.out.contains("may still be on"), "{shown}");
+}
+
+#[test]
+fn a_smoke_run_tries_each_variant_and_undoes_it() {
+    let (server, lab) = at_work(LAZY);
+    let ended = lab.run("run study.toml --smoke").expect(0).says(&["baseline 4vu: ok", "lazy 4vu: ok"]);
+    assert_eq!(flush(&server), BEFORE, "{ended}");
+}
+
+#[test]
+fn a_variant_that_somebody_else_ended_makes_its_run_invalid_and_the_group_runs_again() {
+    let (server, lab) = at_work(LAZY);
+    let mut job = lab.start("run study.toml --set schedule.measure=4s --out out");
+    let mut run = 1;
+    loop {
+        lab.await_load(&mut job, run, 1);
+        if variant_of(&lab, run.cast_signed()) == "lazy" {
+            break;
+        }
+        run += 1;
+    }
+    server.sql("SET GLOBAL innodb_flush_log_at_trx_commit = 1").unwrap();
+    job.end().expect(0).says(&[
+        "is invalid: the database was not in state \"lazy\": after the load, SELECT \
+         @@GLOBAL.innodb_flush_log_at_trx_commit returned \"1\", expected \"0\"",
+        "runs again",
+    ]);
+    let results = files::results(&lab.path("out"));
+    let lazy = of_variant(&results, "lazy");
+    assert_eq!(files::verdict(lazy[0]), "invalid", "{}", files::story(&results));
+    assert!(files::counts(lazy.last().unwrap()), "{}", files::story(&results));
+    assert!(of_variant(&results, "baseline").len() > 1, "the group is repeated: {}", files::story(&results));
+    assert_eq!(flush(&server), BEFORE);
+}
+
+/// Repeating will not help a statement that the server does not understand.
+#[test]
+fn a_variant_that_cannot_be_applied_ends_the_study_and_is_undone_as_far_as_it_got() {
+    let variants = only_lazy().replace("_commit = 0\"]", "_commit = 0\", \"SET GLOBAL no_such_variable = 1\"]");
+    let (server, lab) = at_work(&variants);
+    lab.run("run study.toml").expect(1).says(&["variant lazy could not be applied", "SET GLOBAL no_such_variable = 1"]);
+    assert_eq!(flush(&server), BEFORE);
+}
+
+#[test]
+fn what_cannot_be_remembered_is_not_changed() {
+    let variants =
+        only_lazy().replace("flush = \"SELECT @@GLOBAL.innodb_flush_log_at_trx_commit\"", "flush = \"SELECT NULL\"");
+    let (server, lab) = at_work(&variants);
+    lab.run("run study.toml --set schedule.max_repeats=1")
+        .expect(3)
+        .says(&["what was there before cannot be remembered: SELECT NULL: it returned nothing"]);
+    assert_eq!(flush(&server), BEFORE);
+}
+
+#[test]
+fn an_interrupt_in_the_middle_of_a_run_undoes_its_variant() {
+    let (server, lab) = at_work(&only_lazy());
+    let mut job = lab.start("run study.toml --set schedule.measure=60s");
+    lab.await_load(&mut job, 1, 1);
+    assert_eq!(flush(&server), "0");
+    job.signal(Signal::SIGINT);
+    let ended = job.end().expect(130);
+    assert_eq!(flush(&server), BEFORE, "{ended}");
+    assert!(!ended.err.contains("may still be on"), "{ended}");
+    lab.assert_deserted();
+}
+
+/// Nobody waits for the revert then: it is told what to do, and the next study does it.
+#[test]
+fn two_interrupts_leave_at_once_and_say_what_undoes_the_variant() {
+    // A revert that takes longer than anybody waits for.
+    let variants = only_lazy().replace("revert = [", "revert = [\"SELECT SLEEP(20)\", ");
+    let (server, lab) = at_work(&variants);
+    let mut job = lab.start("run study.toml --set schedule.measure=60s");
+    lab.await_load(&mut job, 1, 1);
+    job.signal(Signal::SIGINT);
+    job.await_words("Ctrl-C again leaves at once");
+    job.signal(Signal::SIGINT);
+    job.end().expect(130).says(&[
+        "variant lazy of study",
+        "may still be on; what undoes it",
+        &format!("  SET GLOBAL innodb_flush_log_at_trx_commit = {BEFORE};"),
+    ]);
+    lab.run("show last").expect(0).says(&["may still be on"]);
+    lab.run("check study.toml").says(&["may still be on", "`vufleet run` of this study undoes it"]);
+    lab.run("run study.toml --smoke").expect(0).says(&["was still on; it is undone"]);
+    assert_eq!(flush(&server), BEFORE);
+}
+
+#[test]
+fn an_embedded_coordinator_that_is_killed_leaves_the_undoing_to_its_agents() {
+    let (server, lab) = at_work(&only_lazy());
+    let mut job = lab.start("run study.toml --set schedule.measure=60s");
+    lab.await_load(&mut job, 1, 1);
+    assert_eq!(flush(&server), "0");
+    job.kill();
+    eventually("the agents undo the variant", || flush(&server) == BEFORE);
+    lab.assert_deserted();
+    // Its agents could tell nobody.
+    lab.run("run study.toml --smoke").expect(0).says(&["was still on; it is undone"]);
+}
+
+#[test]
+fn a_coordinator_that_is_killed_loses_its_variants_with_the_lease_of_its_agents() {
+    let (server, lab) = at_work(&only_lazy());
+    let coordinator = Coordinator::start(&lab, "--lease 3s");
+    let agents = fleet(&lab, &coordinator);
+    let run = format!("run study.toml --coordinator {} --wait-for-agents 2", coordinator.url);
+    let mut job = lab.start(&format!("{run} --set schedule.measure=60s"));
+    lab.await_load(&mut job, 1, 1);
+    assert_eq!(flush(&server), "0");
+    let address = coordinator.address().to_owned();
+    coordinator.job.kill();
+    job.end().expect(1);
+    eventually("the agent undoes the variant when its lease has run out", || flush(&server) == BEFORE);
+    let again = Coordinator::listen(&lab, &address, "--lease 3s");
+    let all_here =
+        || ["load-1", "db-1"].iter().all(|name| listed(&lab, &again.url).iter().any(|line| is_here(line, name)));
+    eventually("the agents are back", all_here);
+    eventually("the ledger hears that it is undone", || {
+        !lab.run("show last").expect(0).out.contains("may still be on")
+    });
+    let ended = lab.run(&format!("{run} --out again")).expect(0);
+    assert!(!ended.err.contains("was still on"), "{ended}");
+    drop(agents);
+}
+
+/// The next coordinator is there before any lease has run out.
+#[test]
+fn agents_of_a_coordinator_that_comes_back_at_once_undo_its_variants_at_once() {
+    let (server, lab) = at_work(&only_lazy());
+    let coordinator = Coordinator::start(&lab, "--lease 300s");
+    let _agents = fleet(&lab, &coordinator);
+    let run =
+        format!("run study.toml --coordinator {} --wait-for-agents 2 --set schedule.measure=60s", coordinator.url);
+    let mut job = lab.start(&run);
+    lab.await_load(&mut job, 1, 1);
+    let address = coordinator.address().to_owned();
+    coordinator.job.kill();
+    job.end().expect(1);
+    let again = Coordinator::listen(&lab, &address, "--lease 300s");
+    assert!(again.job.err().contains("may still be on"), "{}", again.job.err());
+    eventually("the agent undoes the variant", || flush(&server) == BEFORE);
+}
+
+/// Nobody is left who knows of it but the ledger.
+#[test]
+fn a_variant_that_everybody_was_killed_over_is_undone_by_the_next_run() {
+    let (server, lab) = at_work(&only_lazy());
+    let mut job = lab.start("run study.toml --set schedule.measure=60s");
+    lab.await_load(&mut job, 1, 1);
+    let agents = lab.processes();
+    job.signal(Signal::SIGSTOP);
+    for agent in agents.iter().filter(|process| process.agent_name().is_some()) {
+        agent.kill();
+    }
+    job.kill();
+    lab.assert_deserted();
+    assert_eq!(flush(&server), "0", "nobody has undone it");
+    lab.run("run study.toml").expect(0).says(&["was still on; it is undone"]);
+    assert_eq!(flush(&server), BEFORE, "what was there before the first of the two studies");
+}
+
+#[test]
+fn a_variant_whose_agent_was_killed_is_undone_by_another() {
+    let (server, lab) = at_work(&only_lazy());
+    let mut job = lab.start("run study.toml --set schedule.measure=4s --out out");
+    lab.await_load(&mut job, 1, 1);
+    procs::agent(&lab.processes(), "observe-1").kill();
+    job.end().expect(0);
+    assert_eq!(flush(&server), BEFORE);
+    let results = files::results(&lab.path("out"));
+    assert!(files::runs(&results).len() > 1, "the run was repeated: {}", files::story(&results));
+}
+
+/// The only agent is out of reach, undoes the variant by itself, and says so when it is back.
+#[test]
+fn an_agent_whose_lease_runs_out_undoes_the_variant_and_the_run_is_repeated() {
+    let (server, lab) = at_work(&only_lazy());
+    let coordinator = Coordinator::start(&lab, "--lease 3s");
+    let link = Link::to(coordinator.address());
+    let mut far = lab.spawn(agent_command(&link.url(), "drive,observe", "far"));
+    far.await_that("it joins", || listed(&lab, &coordinator.url).iter().any(|line| is_here(line, "far")));
+    let run = format!("run study.toml --coordinator {} --set schedule.measure=8s --out out", coordinator.url);
+    let mut job = lab.start(&run);
+    lab.await_load(&mut job, 1, 1);
+    assert_eq!(flush(&server), "0");
+    link.cut();
+    eventually("the agent undoes the variant", || flush(&server) == BEFORE);
+    link.mend();
+    job.end().expect(0).says(&["agent far was lost"]);
+    assert_eq!(flush(&server), BEFORE);
+}
+
+#[test]
+fn a_variant_that_cannot_be_undone_is_told_and_nothing_runs_before_it_is_off() {
+    let variants = only_lazy().replace("revert = [\"SET GLOBAL innodb", "revert = [\"SET GLOBAL no_such");
+    let (server, lab) = at_work(&variants);
+    let words = ["variant lazy could not be undone", "no_such_flush_log_at_trx_commit", "with the control login:"];
+    lab.run("run study.toml --set schedule.repetitions=2").expect(1).says(&words);
+    assert_eq!(flush(&server), "0");
+    lab.run("run study.toml").expect(1).says(&["may still be on", "it could not be undone from here"]);
+    // Done by hand; the statements still fail, but what must hold then does.
+    server.sql(&format!("SET GLOBAL innodb_flush_log_at_trx_commit = {BEFORE}")).unwrap();
+    lab.run("check study.toml").expect(0);
+    let mended = lab.path("study.toml");
+    let text = std::fs::read_to_string(&mended).unwrap().replace("SET GLOBAL no_such", "SET GLOBAL innodb");
+    std::fs::write(&mended, text).unwrap();
+    lab.run("run study.toml").expect(0).says(&["was still on; it is undone"]);
+    assert_eq!(flush(&server), BEFORE);
+}
+
+#[test]
+fn statements_for_single_sessions_have_their_ids() {
+    let variants = r#"
+[[variants]]
+name = "watched"
+when = "connected"
+apply = [
+    "CREATE OR REPLACE TABLE sbtest.watched AS SELECT id FROM information_schema.processlist WHERE id IN ({session_ids}) AND user = 'bench'",
+]
+verify = [{ sql = "SELECT count(*) FROM sbtest.watched", equals = "4" }]
+revert = ["DROP TABLE IF EXISTS sbtest.watched"]
+"#;
+    let (server, lab) = at_work(variants);
+    lab.run("run study.toml").expect(0);
+    let left = server.sql("SELECT count(*) FROM information_schema.tables WHERE table_name = 'watched'").unwrap();
+    assert_eq!(left.split_whitespace().last(), Some("0"));
+}
+
+/// Everything that SQLite lacks of a server: one process, no sessions' ids, no counters.
+#[test]
+fn a_trigger_is_a_variant_of_a_file() {
+    let variants = r#"
+[[variants]]
+name = "baseline"
+
+[[variants]]
+name = "audited"
+apply = [
+    "CREATE TABLE IF NOT EXISTS audit (id INTEGER)",
+    "CREATE TRIGGER IF NOT EXISTS audited AFTER UPDATE ON sbtest1 BEGIN INSERT INTO audit VALUES (new.id); END",
+]
+verify = [{ sql = "SELECT count(*) FROM sqlite_master WHERE name = 'audited'", equals = "1" }]
+revert = ["DROP TRIGGER IF EXISTS audited", "DROP TABLE IF EXISTS audit"]
+undone = [{ sql = "SELECT count(*) FROM sqlite_master WHERE name IN ('audited', 'audit')", equals = "0" }]
+"#;
+    let lab = Lab::new(&(study::small("kind = \"sqlite\"\npath = \"bench.db\"") + variants));
+    lab.run("schema build study.toml").expect(0);
+    let plan = lab.run("plan study.toml --sql").expect(0);
+    for words in
+        ["audited: before each of its runs connects: applied by 2 statements", "CREATE TRIGGER IF NOT EXISTS audited"]
+    {
+        assert!(plan.out.contains(words), "{words:?} in {plan}");
+    }
+    let mut job = lab.start("run study.toml --out out");
+    let database = || Connection::open_with_flags(lab.path("bench.db"), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    let audited = || -> i64 {
+        let rows = database().query_row("SELECT count(*) FROM audit", [], |row| row.get(0));
+        rows.unwrap_or(0)
+    };
+    job.await_that("updates are audited", || audited() > 0);
+    job.end().expect(0);
+    let sql = "SELECT count(*) FROM sqlite_master WHERE name IN ('audited', 'audit')";
+    assert_eq!(database().query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
+    let results = files::results(&lab.path("out"));
+    assert_eq!(of_variant(&results, "audited").len(), of_variant(&results, "baseline").len());
+}
+
+#[test]
+fn commands_of_a_host_apply_and_undo_a_variant_where_its_agent_allows_them() {
+    let variants = r#"
+[[variants]]
+name = "flagged"
+apply = [{ command = "raise", agent = { host = "db" } }]
+revert = [{ command = "lower", agent = { host = "db" } }]
+"#;
+    let (_server, lab) = at_work(variants);
+    let flag = lab.path("flag");
+    let config = format!(
+        "allow_control = true\n[commands]\nraise = [\"/bin/sh\", \"-c\", \"touch {0}\"]\nlower = [\"/bin/rm\", \"-f\", \"{0}\"]\n",
+        flag.display()
+    );
+    std::fs::write(lab.path("agent.toml"), config).unwrap();
+    let coordinator = Coordinator::start(&lab, "--lease 3s");
+    let driver = agent(&lab, &coordinator, "drive", "load-1");
+    let run = format!("run study.toml --coordinator {} --set schedule.measure=4s", coordinator.url);
+    lab.run(&run).refused(&["variant flagged runs command raise", "no agent with the labels host=db"]);
+    let mut command = agent_command(&coordinator.url, "observe", "db-1");
+    command.args(["--label", "host=db", "--config"]).arg(lab.path("agent.toml"));
+    let mut observer = lab.spawn(command);
+    observer.await_that("it joins", || listed(&lab, &coordinator.url).iter().any(|line| is_here(line, "db-1")));
+    let mut job = lab.start(&run);
+    lab.await_load(&mut job, 1, 1);
+    assert!(flag.exists(), "applied");
+    job.end().expect(0);
+    assert!(!flag.exists(), "undone");
+    let mut job = lab.start(&format!("{run} --set schedule.measure=60s"));
+    job.await_that("it is applied again", || flag.exists());
+    coordinator.job.kill();
+    job.end().expect(1);
+    eventually("its agent undoes it when the lease has run out", || !flag.exists());
+    drop(driver);
+}
