@@ -119,6 +119,14 @@ impl<S: Session> Session for Measured<S> {
         self.inner.id()
     }
 
+    fn now(&self) -> Option<i64> {
+        self.inner.now()
+    }
+
+    fn fault(code: i32, message: &str) -> Fault {
+        S::fault(code, message)
+    }
+
     fn version(&self) -> String {
         self.inner.version()
     }
@@ -141,5 +149,17 @@ impl<S: Session> Session for Measured<S> {
 
     async fn close(self) {
         self.inner.close().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::MssqlSession;
+
+    #[test]
+    fn what_an_error_in_a_row_means_is_the_drivers_to_say() {
+        assert_eq!(Measured::<MssqlSession>::fault(1205, "chosen").kind, FaultKind::Deadlock);
+        assert_eq!(Measured::<MssqlSession>::fault(547, "conflict").kind, FaultKind::Statement);
     }
 }

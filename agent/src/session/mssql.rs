@@ -27,7 +27,7 @@ mod wire;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tiberius::{Client, Command};
 use tokio_util::compat::Compat;
@@ -181,6 +181,16 @@ impl Session for MssqlSession {
 
     fn id(&self) -> Option<u64> {
         self.id
+    }
+
+    fn now(&self) -> Option<i64> {
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        i64::try_from(since_epoch.as_micros()).ok()
+    }
+
+    fn fault(code: i32, message: &str) -> Fault {
+        // The severity that the row tells beside it is that of an error that was caught: none that ends a connection.
+        fault::of_words(u32::try_from(code).unwrap_or_default(), 0, message)
     }
 
     fn version(&self) -> String {

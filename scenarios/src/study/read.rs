@@ -117,8 +117,6 @@ fn plain(item: &Item) -> Result<String, Objection> {
     }
 }
 
-}
-
 fn report(root: &Section<'_>, variants: &[Variant]) -> ReportChoice {
     let section = root.section("report");
     let named = |name: &str| variants.iter().any(|variant| variant.name == name);
