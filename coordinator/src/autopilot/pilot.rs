@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use vufleet_proto::v1::{self, command, event, phase};
 use vufleet_scenarios::session::Dialect;
-use vufleet_scenarios::study::{self, Edits, Study, TargetKind};
+use vufleet_scenarios::study::{self, Edits, Study};
 
 use super::Halt;
 use super::figures::Figures;
