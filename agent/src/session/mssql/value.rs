@@ -80,7 +80,8 @@ impl Kind {
 
 /// Whether integers for a parameter of that declared type travel in four bytes.
 pub(super) fn is_narrow(declared: Option<&str>) -> bool {
-    declared.is_some_and(|declared| ["int", "smallint", "tinyint"].iter().any(|name| declared.eq_ignore_ascii_case(name)))
+    declared
+        .is_some_and(|declared| ["int", "smallint", "tinyint"].iter().any(|name| declared.eq_ignore_ascii_case(name)))
 }
 
 /// A parameter. What a narrow one cannot hold goes in eight bytes, for the server to refuse in its own words.
@@ -137,7 +138,8 @@ mod tests {
 
     #[test]
     fn integers_travel_in_the_declared_width() {
-        for (declared, narrow) in [("int", true), ("SMALLINT", true), ("tinyint", true), ("bigint", false), ("char(4)", false)]
+        for (declared, narrow) in
+            [("int", true), ("SMALLINT", true), ("tinyint", true), ("bigint", false), ("char(4)", false)]
         {
             assert_eq!(is_narrow(Some(declared)), narrow, "{declared}");
         }
