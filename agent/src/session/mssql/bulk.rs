@@ -90,8 +90,9 @@ impl Batch<'_> {
         next: &mut Option<TokenRow<'static>>,
         rows: &mut dyn Source,
     ) -> Result<u64, Fault> {
-        // The identity column's own values, where the caller names it; NULL where the caller says NULL.
-        let options = SqlBulkCopyOption::KeepIdentity | SqlBulkCopyOption::KeepNulls;
+        // The identity column's own values, where the caller names it. No KEEP_NULLS: columns that the caller leaves out
+        // would be NULL instead of having their defaults.
+        let options = SqlBulkCopyOption::KeepIdentity.into();
         let mut load = client
             .bulk_insert_with_options(self.table, self.columns, options, &[])
             .await
