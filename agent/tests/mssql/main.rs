@@ -1,6 +1,7 @@
 //! The SQL Server driver against scripted servers: the wire and its accidents, which no real server makes on demand. What
 //! T-SQL does is tested by the conformance suite, on a server that VUFLEET_TEST_MSSQL names.
 
+mod counters;
 mod crew;
 mod mock;
 mod scripted;
