@@ -119,6 +119,14 @@ impl<S: Session> Session for Measured<S> {
         self.inner.id()
     }
 
+    fn now(&self) -> Option<i64> {
+        self.inner.now()
+    }
+
+    fn fault(code: i32, message: &str) -> Fault {
+        S::fault(code, message)
+    }
+
     fn version(&self) -> String {
         self.inner.version()
     }

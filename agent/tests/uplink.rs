@@ -266,7 +266,7 @@ async fn a_variant_is_kept_through_a_reconnect_and_undone_for_the_next_coordinat
 async fn a_variant_that_is_released_stays_as_it_is() {
     let varied = Varied::new();
     let mut lab = Lab::start().await;
-    let mut first = lab.stream().await;
+    let first = lab.stream().await;
     first.welcome_by(7, 70, 0);
     first.hold(5, &varied.file());
     first.say(command::Body::Release(v1::Release { run: 5 }));

@@ -5,5 +5,5 @@ mod mariadb;
 mod mssql;
 mod program;
 
-pub use mariadb::{Builder, Login, MariaDb};
+pub use mariadb::{Builder, Login, MariaDb, create_certificates};
 pub use mssql::MssqlServer;

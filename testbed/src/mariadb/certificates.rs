@@ -5,8 +5,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// Writes `ca.pem`, `server.pem`, `server.key`, `client.pem` and `client.key`.
-pub(super) fn create(directory: &Path) -> Result<()> {
+/// Writes `ca.pem`, `server.pem`, `server.key`, `client.pem` and `client.key`. The server's is good for localhost and
+/// 127.0.0.1.
+pub fn create_certificates(directory: &Path) -> Result<()> {
     openssl(
         directory,
         "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=vufleet-testbed-ca \

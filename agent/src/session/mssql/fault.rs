@@ -21,7 +21,7 @@ fn by_number(number: u32) -> Option<FaultKind> {
             FaultKind::Overloaded
         }
         // Database, login, firewall, connections.
-        4060 | 4064 | 916 | 18452 | 18456 | 18461 | 18470 | 18486..=18488 | 40532 | 40615 | 17809 | 17810 => {
+        911 | 916 | 4060 | 4064 | 18452 | 18456 | 18461 | 18470 | 18486..=18488 | 40532 | 40615 | 17809 | 17810 => {
             FaultKind::Refused
         }
         // Killed, shut down, recovering, upgrading, failed over; sessions that Azure ends.

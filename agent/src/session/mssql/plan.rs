@@ -7,7 +7,7 @@ use vufleet_scenarios::session::{Fault, Value};
 use vufleet_scenarios::sql::Statement;
 
 use super::answer::Answer;
-use super::value::{self, Kind};
+use super::value::{self, Form, Kind};
 
 /// "Could not find prepared statement with handle": somebody reset the connection.
 const UNKNOWN_HANDLE: i32 = 8179;
@@ -19,7 +19,7 @@ enum State {
     New,
     /// Prepared under this handle.
     Handle(i32),
-    /// The server prepares without giving a handle: it gets the text each time.
+    /// The server gets the text each time: it prepares without giving a handle, or there is nothing to declare.
     Handleless,
 }
 
@@ -36,8 +36,7 @@ struct Slot {
     kind: Kind,
     /// Whether the text says so: then `kind` does not matter.
     is_declared: bool,
-    /// Whether integers travel in four bytes.
-    is_narrow: bool,
+    form: Form,
 }
 
 impl Plan {
@@ -46,9 +45,10 @@ impl Plan {
         let slot = |declared: &Option<String>| Slot {
             kind: Kind::Unknown,
             is_declared: declared.is_some(),
-            is_narrow: value::is_narrow(declared.as_deref()),
+            form: Form::of(declared.as_deref()),
         };
-        Plan { state: State::New, slots: statement.types.iter().map(slot).collect() }
+        let slots: Box<[Slot]> = statement.types.iter().map(slot).collect();
+        Plan { state: if slots.is_empty() { State::Handleless } else { State::New }, slots }
     }
 
     /// The command that executes the statement, and prepares it where that is to be done first.
@@ -70,12 +70,14 @@ impl Plan {
             State::Handleless => {
                 let mut command = Command::new("sp_executesql");
                 command.bind_param("", statement.sql.as_str());
-                command.bind_param("", self.declaration(statement));
+                if !self.slots.is_empty() {
+                    command.bind_param("", self.declaration(statement));
+                }
                 command
             }
         };
         for (param, slot) in params.iter().zip(&self.slots) {
-            command.bind_param("", value::wire(param, slot.is_narrow)?);
+            command.bind_param("", value::wire(param, slot.form.for_kind(slot.kind))?);
         }
         Ok(command)
     }
@@ -183,18 +185,25 @@ mod tests {
 
     #[test]
     fn a_server_without_handles_gets_the_text_and_a_forgotten_handle_a_new_one() {
-        let statement = statement("SELECT 1");
+        let statement = statement("SELECT :a");
         let mut plan = Plan::new(&statement);
         plan.learn(&Err(Fault::new(FaultKind::Statement, "no")));
         assert_eq!(plan.state, State::New);
         plan.learn(&Ok(Answer::default()));
         assert_eq!(plan.state, State::Handleless);
-        let shown = format!("{:?}", plan.command(&statement, &[]).unwrap());
-        assert!(shown.contains("sp_executesql"), "{shown}");
+        let shown = format!("{:?}", plan.command(&statement, &[Value::Int(1)]).unwrap());
+        assert!(shown.contains("sp_executesql") && shown.contains("@P1 bigint"), "{shown}");
         plan.state = State::Handle(1);
         plan.learn(&Err(Fault::with_code(FaultKind::Statement, 208, "no table")));
         assert_eq!(plan.state, State::Handle(1));
         plan.learn(&Err(Fault::with_code(FaultKind::Statement, UNKNOWN_HANDLE, "no handle")));
         assert_eq!(plan.state, State::New);
+    }
+
+    #[test]
+    fn what_has_no_parameters_is_the_text_alone() {
+        let statement = statement("SELECT 1");
+        let shown = format!("{:?}", Plan::new(&statement).command(&statement, &[]).unwrap());
+        assert!(shown.contains("sp_executesql") && shown.matches("Scalar").count() == 1, "{shown}");
     }
 }

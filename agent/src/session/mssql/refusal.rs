@@ -76,7 +76,7 @@ fn server_refused(target: &Target, place: &str, number: u32, words: &str, fault:
         18486..=18488 => format!(
             "{who} may not log in at {place} for now: {words}; run ALTER LOGIN .. WITH PASSWORD = .. UNLOCK on the server"
         ),
-        4060 | 4064 | 916 => format!(
+        4060 | 4064 | 911 | 916 => format!(
             "{place} does not open database '{database}' for {who}: {words}; run CREATE DATABASE {database} and there \
              CREATE USER, or correct target.database"
         ),

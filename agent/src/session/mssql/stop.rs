@@ -2,7 +2,8 @@
 //!
 //! The session gives up waiting, tells the server by an attention to give up too, and reads on until the server has said that
 //! it has. A server that does not say so in time, or says something else, leaves a connection on which nobody knows what
-//! comes next: it is lost.
+//! comes next: it is lost. So is one whose answer was complete when the attention went out, as the client takes the end of
+//! the answer for the end of everything.
 
 use std::pin::pin;
 use std::time::Duration;

@@ -78,19 +78,42 @@ impl Kind {
     }
 }
 
-/// Whether integers for a parameter of that declared type travel in four bytes.
-pub(super) fn is_narrow(declared: Option<&str>) -> bool {
-    declared
-        .is_some_and(|declared| ["int", "smallint", "tinyint"].iter().any(|name| declared.eq_ignore_ascii_case(name)))
+/// How values for a parameter travel, where its declared type leaves a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Form {
+    /// Integers in four bytes.
+    is_narrow: bool,
+    /// NULL without a type, since the server takes no other type's for it. Elsewhere it is an int's: that is converted to
+    /// everything else, and Babelfish knows no NULL without a type.
+    is_null_untyped: bool,
 }
 
-/// A parameter. What a narrow one cannot hold goes in eight bytes, for the server to refuse in its own words.
-pub(super) fn wire<'a>(value: &Value<'a>, narrow: bool) -> Result<ColumnData<'a>, Fault> {
+impl Form {
+    /// Of a parameter with that declared type.
+    pub fn of(declared: Option<&str>) -> Form {
+        let is_one_of = |names: &[&str]| {
+            let word = declared.unwrap_or_default().split('(').next().unwrap_or_default();
+            names.iter().any(|name| word.eq_ignore_ascii_case(name))
+        };
+        Form {
+            is_narrow: is_one_of(&["int", "smallint", "tinyint"]),
+            is_null_untyped: is_one_of(&["date", "time", "datetime2", "datetimeoffset", "xml", "uniqueidentifier"]),
+        }
+    }
+
+    /// The same for a slot that is declared as this kind.
+    pub fn for_kind(self, kind: Kind) -> Form {
+        Form { is_null_untyped: self.is_null_untyped || kind == Kind::Instant, ..self }
+    }
+}
+
+/// A parameter. What four bytes cannot hold goes in eight, for the server to refuse in its own words.
+pub(super) fn wire<'a>(value: &Value<'a>, form: Form) -> Result<ColumnData<'a>, Fault> {
     Ok(match *value {
-        Value::Null if narrow => ColumnData::I32(None),
-        Value::Null => ColumnData::String(None),
+        Value::Null if form.is_null_untyped => ColumnData::String(None),
+        Value::Null => ColumnData::I32(None),
         Value::Int(number) => match i32::try_from(number) {
-            Ok(number) if narrow => ColumnData::I32(Some(number)),
+            Ok(number) if form.is_narrow => ColumnData::I32(Some(number)),
             _ => ColumnData::I64(Some(number)),
         },
         Value::Float(number) if number.is_finite() => ColumnData::F64(Some(number)),
@@ -138,16 +161,36 @@ mod tests {
 
     #[test]
     fn integers_travel_in_the_declared_width() {
-        for (declared, narrow) in
-            [("int", true), ("SMALLINT", true), ("tinyint", true), ("bigint", false), ("char(4)", false)]
-        {
-            assert_eq!(is_narrow(Some(declared)), narrow, "{declared}");
+        let (narrow, wide) = (ColumnData::I32(Some(5)), ColumnData::I64(Some(5)));
+        for (declared, expected) in [
+            (Some("int"), &narrow),
+            (Some("SMALLINT"), &narrow),
+            (Some("tinyint"), &narrow),
+            (Some("bigint"), &wide),
+            (Some("char(4)"), &wide),
+            (None, &wide),
+        ] {
+            assert_eq!(&wire(&Value::Int(5), Form::of(declared)).unwrap(), expected, "{declared:?}");
         }
-        assert!(!is_narrow(None));
-        assert_eq!(wire(&Value::Int(5), true).unwrap(), ColumnData::I32(Some(5)));
-        assert_eq!(wire(&Value::Int(5), false).unwrap(), ColumnData::I64(Some(5)));
-        assert_eq!(wire(&Value::Int(1 << 40), true).unwrap(), ColumnData::I64(Some(1 << 40)));
-        assert_eq!(wire(&Value::Null, true).unwrap(), ColumnData::I32(None));
+        assert_eq!(wire(&Value::Int(1 << 40), Form::of(Some("int"))).unwrap(), ColumnData::I64(Some(1 << 40)));
+    }
+
+    #[test]
+    fn a_null_has_a_type_that_the_server_converts() {
+        for (declared, kind, untyped) in [
+            (None, Kind::Unknown, false),
+            (None, Kind::Text, false),
+            (None, Kind::Instant, true),
+            (Some("varbinary(max)"), Kind::Unknown, false),
+            (Some("datetime"), Kind::Unknown, false),
+            (Some("datetime2(6)"), Kind::Unknown, true),
+            (Some("DATE"), Kind::Unknown, true),
+            (Some("uniqueidentifier"), Kind::Unknown, true),
+        ] {
+            let expected = if untyped { ColumnData::String(None) } else { ColumnData::I32(None) };
+            let data = wire(&Value::Null, Form::of(declared).for_kind(kind)).unwrap();
+            assert_eq!(data, expected, "{declared:?} {kind:?}");
+        }
     }
 
     #[test]
@@ -176,7 +219,7 @@ mod tests {
             Value::Instant(253_402_300_800_000_000),
             Value::Instant(i64::MIN),
         ] {
-            assert_eq!(wire(&value, false).unwrap_err().kind, FaultKind::Statement, "{value:?}");
+            assert_eq!(wire(&value, Form::default()).unwrap_err().kind, FaultKind::Statement, "{value:?}");
         }
     }
 }
