@@ -11,12 +11,13 @@ use anyhow::Context;
 use tokio::sync::watch;
 use tokio::task::LocalSet;
 use vufleet_proto::v1::{self, event::Body};
+use vufleet_scenarios::counters::{Part, mssql, mysql};
 use vufleet_scenarios::session::Session;
 use vufleet_scenarios::study::{Study, TargetKind};
 
 use crate::clock::CommonClock;
 use crate::fine;
-use crate::observe::database::{DatabaseObserver, Part, mysql};
+use crate::observe::database::DatabaseObserver;
 use crate::observe::host::{HostRole, HostSampler};
 use crate::observe::orders::{Occasions, OrdersObserver};
 use crate::observe::process::ProcessChoice;
@@ -151,7 +152,10 @@ async fn read_counters(plan: &WatchPlan, orders: watch::Receiver<Orders>) {
     match plan.study.target.kind {
         TargetKind::Mysql => Counters::<MysqlAsyncSession>::new(plan, Some(mysql::parts())).read_on(orders).await,
         TargetKind::Sqlite => Counters::<SqliteSession>::new(plan, None).read_on(orders).await,
-        TargetKind::Mssql => Counters::<MssqlSession>::new(plan, None).read_on(orders).await,
+        TargetKind::Mssql => {
+            let parts = mssql::parts(plan.study.target.database.as_deref(), plan.study.monitor.requests);
+            Counters::<MssqlSession>::new(plan, Some(parts)).read_on(orders).await;
+        }
         TargetKind::Simulated => {}
     }
 }

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use vufleet_agent::observe::control;
-use vufleet_agent::observe::database::{DatabaseObserver, Reading, mysql};
+use vufleet_agent::observe::database::{DatabaseObserver, Reading};
 use vufleet_agent::observe::host::{HostRole, HostSampler};
 use vufleet_agent::observe::process::ProcessChoice;
 use vufleet_agent::session::{MysqlSession, install_tls_provider};
 use vufleet_proto::v1;
 use vufleet_scenarios::check::{self, Answer, Answers, Finding, Login, Severity};
+use vufleet_scenarios::counters::mysql;
 use vufleet_scenarios::study::{self, Edits, Study};
 use vufleet_testbed::MariaDb;
 

@@ -174,7 +174,7 @@ fn the_process_tells_its_own_cpu_where_no_agent_sees_it() {
     let seen = told(&orders_by("procedures"), |tape| {
         let process = v1::ProcessSample { role: "database".to_owned(), pid: 7, ..Default::default() };
         for sample in tape.hosts("observer") {
-            let cpu_ticks = (sample.at_ns - T0 + 10 * S) / S * 100;
+            let cpu_ticks = (sample.at_ns + 10 * S - T0) / S * 100;
             sample.processes.push(v1::ProcessSample { cpu_ticks, ..process.clone() });
         }
     });

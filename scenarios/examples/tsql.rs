@@ -1,9 +1,10 @@
-//! Prints every T-SQL text that the workloads and the checks send, for `make grammar` to hold against grammars that are not
+//! Prints every T-SQL text that the workloads, the checks and the observers of counters send, for `make grammar` to hold against grammars that are not
 //! ours: name, NUL, text, NUL, and so on.
 
 use std::collections::BTreeSet;
 use std::io::Write;
 
+use vufleet_scenarios::counters;
 use vufleet_scenarios::custom::Custom;
 use vufleet_scenarios::oltp::{self, Oltp};
 use vufleet_scenarios::session::Dialect;
@@ -103,6 +104,9 @@ fn main() -> std::io::Result<()> {
     }
     for database in [None, Some("tpcc"), Some("my tpcc-1")] {
         texts.add("tprocc: orders", tprocc::orders_query(DIALECT, database));
+    }
+    for database in [None, Some("tpcc"), Some("it's")] {
+        texts.all("counters", counters::mssql::parts(database, true).into_iter().map(|part| part.sql));
     }
     for (index, workload) in WORKLOADS.iter().enumerate() {
         texts.study(&format!("study {}", index + 1), &read(&study_of(workload)));

@@ -4,6 +4,7 @@
 //! or the fleet's contract.
 
 pub mod check;
+pub mod counters;
 pub mod custom;
 mod deck;
 pub mod observers;

@@ -1,11 +1,9 @@
 //! The database's own counters, the second opinion on what virtual users counted.
 //!
-//! What is asked is a list of [`Part`]s, one file a kind of server; how it is asked is here. The first reading of a connection
+//! What is asked is a list of [`Part`]s, one a view of the server; how it is asked is here. The first reading of a connection
 //! sends the parts one by one and gives up those that this server or login does not have; the readings after it send the
 //! rest in one batch, as long as there is more than one. Other kinds of target have no counters, and no observer.
 
-pub mod mssql;
-pub mod mysql;
 pub mod waits;
 
 use std::collections::HashMap;
@@ -14,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use tokio::time::timeout;
 use vufleet_proto::v1;
+use vufleet_scenarios::counters::Part;
 use vufleet_scenarios::session::{Fault, FaultKind, Row, Rows, Session, Value};
 use vufleet_scenarios::study::Target;
 
@@ -28,18 +27,6 @@ const WAIT: &str = "wait.";
 
 /// Names under which servers tell how long they have been up.
 const UPTIMES: [&str; 2] = ["Uptime", "uptime_s"];
-
-/// One statement of a reading. Its rows are a name and a value; or a wait with its time, the part of it spent on the
-/// processors' queue and its count; or a session, the start of its request, CPU time, elapsed time and wait.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
-    /// What it reads, for people.
-    pub what: &'static str,
-    /// The statement.
-    pub sql: String,
-    /// What to do where the server refuses it.
-    pub remedy: &'static str,
-}
 
 /// One reading, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq)]
@@ -285,6 +272,8 @@ fn number(value: Value<'_>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use vufleet_scenarios::counters::{mssql, mysql};
+
     use super::*;
     use crate::observe::scripted::{Scripted, Step, script, take_sent, target};
 

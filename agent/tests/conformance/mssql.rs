@@ -277,6 +277,16 @@ fn an_unknown_certificate_is_refused_unless_trusted() {
         }
         let session = session(engine, &[]).await;
         assert_eq!(session.describe(), "tcp, TLS, certificate NOT verified");
+        // What was not asked for the server may still insist on.
+        for (tls, unless_it_insists) in
+            [(Tls::LoginOnly, "tcp, login encrypted only, certificate NOT verified"), (Tls::Disabled, "tcp, no TLS")]
+        {
+            let target = Target { tls, ..engine.target.clone() };
+            let session: MssqlSession = open(&target, Protocol::Text, &[]).await.unwrap();
+            let told = session.describe();
+            assert!([unless_it_insists, "tcp, TLS, certificate NOT verified"].contains(&told.as_str()), "{tls:?}: {told}");
+            println!("{tls:?}: {told}");
+        }
         let strangers = Target { mssql: Mssql::default(), ..engine.target.clone() };
         let fault = MssqlSession::connect(&strangers, [].into()).await.err().expect("nobody vouches for it");
         assert_eq!(fault.kind, FaultKind::Refused, "{fault}");

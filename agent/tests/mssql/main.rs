@@ -1,6 +1,7 @@
 //! The SQL Server driver against scripted servers: the wire and its accidents, which no real server makes on demand. What
 //! T-SQL does is tested by the conformance suite, on a server that VUFLEET_TEST_MSSQL names.
 
+mod counters;
 mod crew;
 mod mock;
 mod scripted;
@@ -12,7 +13,7 @@ use mssql_mock_tds::{ColumnDefinition, ColumnValue, MockTdsServer, QueryResponse
 use vufleet_scenarios::session::{Access, Fault, FaultKind, Interrupt, Rows, Session, Stmt, Value};
 use vufleet_scenarios::sql::Protocol;
 
-use mock::{Mock, PASSWORD, open, plain, run, target};
+use mock::{Mock, PASSWORD, open, plain, run, target, target_with};
 use scripted::{Then, serve};
 
 /// The numbers of the rows, one after the other.
@@ -241,6 +242,34 @@ fn a_redirection_is_followed_and_a_circle_is_not() {
         let fault = open(&plain(astray.port), Protocol::Text, &[]).await.err().expect("nobody there");
         let words = format!("nothing listens at 127.0.0.1:{lost} (sent there by 127.0.0.1:{})", astray.port);
         assert!(fault.message.contains(&words), "{fault}");
+    });
+}
+
+/// On an address of this host's own that nobody else uses, as the Browser's port is fixed.
+#[test]
+fn the_browser_tells_the_port_of_an_instance() {
+    const ADDRESS: &str = "127.91.14.33";
+    run(async {
+        let named = target_with(&format!("tls = 'disabled'\nhost = '{ADDRESS}'\ninstance = 'SQL2022'"));
+        let fault = open(&named, Protocol::Text, &[]).await.err().expect("no Browser");
+        assert_eq!(fault.kind, FaultKind::ConnectionLost, "{fault}");
+        for part in [&format!("{ADDRESS}\\SQL2022"), "SQL Server Browser", "UDP 1434"] {
+            assert!(fault.message.contains(part), "{part}: {fault}");
+        }
+
+        let mock = Mock::make(MockTdsServer::new("127.91.14.33:0")).await;
+        let browser = tokio::net::UdpSocket::bind((ADDRESS, 1434)).await.expect("nobody else's address");
+        let told = format!("ServerName;HOST;InstanceName;SQL2022;IsClustered;No;Version;16.0.1000.6;tcp;{};;", mock.port);
+        let answer = async {
+            let mut asked = [0; 64];
+            let (length, client) = browser.recv_from(&mut asked).await.unwrap();
+            // [MC-SQLR 2.2.3, 2.2.5]
+            assert_eq!(&asked[..length], b"\x04SQL2022");
+            let size = (told.len() as u16).to_le_bytes();
+            browser.send_to(&[&[5, size[0], size[1]], told.as_bytes()].concat(), client).await.unwrap();
+        };
+        let (session, ()) = tokio::join!(open(&named, Protocol::Text, &[]), answer);
+        is_usable(&mut session.unwrap()).await;
     });
 }
 

@@ -71,8 +71,13 @@ fn runtime() -> Runtime {
 
 /// A study's target at a port of this host.
 pub fn target(port: u16, keys: &str) -> Target {
+    target_with(&format!("port = {port}\n{keys}"))
+}
+
+/// A study's target.
+pub fn target_with(keys: &str) -> Target {
     let study = format!(
-        "name = 'mock'\nseed = 1\n[target]\nkind = 'mssql'\nport = {port}\ndatabase = 'tpcc'\nuser = 'bench'\n{keys}\n\
+        "name = 'mock'\nseed = 1\n[target]\nkind = 'mssql'\ndatabase = 'tpcc'\nuser = 'bench'\n{keys}\n\
          [workload]\nkind = 'oltp'\nscript = 'point_select'\n[[profiles]]\nvus = 1\n"
     );
     let target = study::read(&study, &Edits::default()).expect("a study").target;

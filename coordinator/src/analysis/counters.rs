@@ -85,8 +85,10 @@ impl Counters {
         self.forget(&waits.into_iter().filter(|place| self.is_still(*place)).collect());
     }
 
+    /// One that came up in the middle had never happened before, and has moved.
     fn is_still(&self, place: usize) -> bool {
-        let mut values = self.readings.iter().filter_map(|reading| reading.values.get(place).copied().flatten());
+        let of_server = self.readings.iter().filter(|reading| reading.is_of_server());
+        let mut values = of_server.map(|reading| reading.values.get(place).copied().flatten());
         let first = values.next();
         values.all(|value| Some(value) == first)
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use vufleet_proto::v1::{self, event};
+use vufleet_scenarios::study::TargetKind;
 
 use crate::fleet::registry::FleetEvent;
 
@@ -13,6 +14,8 @@ use crate::fleet::registry::FleetEvent;
 pub(super) struct Figures {
     /// Withhold throughput and latency.
     relative_only: bool,
+    /// The database's host is where its process is seen, not wherever it is observed from.
+    process_needed: bool,
     intervals: BTreeMap<String, v1::Interval>,
     sessions: BTreeMap<String, u32>,
     hosts: BTreeMap<String, Pair>,
@@ -26,13 +29,14 @@ struct Pair {
 }
 
 impl Figures {
-    pub(super) fn new(relative_only: bool) -> Self {
-        Figures { relative_only, ..Figures::default() }
+    pub(super) fn new(relative_only: bool, target: TargetKind) -> Self {
+        Figures { relative_only, process_needed: target == TargetKind::Mssql, ..Figures::default() }
     }
 
     /// Forgets everything: another run begins.
     pub(super) fn clear(&mut self) {
-        *self = Figures::new(self.relative_only);
+        let (relative_only, process_needed) = (self.relative_only, self.process_needed);
+        *self = Figures { relative_only, process_needed, ..Figures::default() };
     }
 
     pub(super) fn hear(&mut self, event: &FleetEvent) {
@@ -66,7 +70,10 @@ impl Figures {
         // An agent that drives and observes samples its host once, as an observer.
         let drives = |name: &str, sample: &v1::HostSample| sample.role == "drive" || self.intervals.contains_key(name);
         live.driver_cpu_percent = self.cpu(|name, sample| drives(name, sample).then(|| host_busy(sample)));
-        live.db_host_cpu_percent = self.cpu(|_, sample| (sample.role == "observe").then(|| host_busy(sample)));
+        let databases = |sample: &v1::HostSample| {
+            sample.role == "observe" && (!self.process_needed || database_process(sample).is_some())
+        };
+        live.db_host_cpu_percent = self.cpu(|_, sample| databases(sample).then(|| host_busy(sample)));
         live.db_process_cpu_percent = self.cpu(|_, sample| database_process(sample));
         if !self.relative_only && !self.intervals.is_empty() {
             let rate = |count: fn(&v1::KindCounts) -> u64| self.intervals.values().map(|one| per_s(one, count)).sum();
@@ -145,7 +152,7 @@ mod tests {
 
     #[test]
     fn rates_divide_by_measured_time() {
-        let mut figures = Figures::new(false);
+        let mut figures = Figures::new(false, TargetKind::Mysql);
         figures.hear(&interval(50));
         let live = figures.fill(v1::Live::default());
         assert_eq!((live.tps, live.sessions), (Some(100.0), 4));
@@ -153,7 +160,7 @@ mod tests {
 
     #[test]
     fn withheld_figures_are_absent_and_cpu_is_not() {
-        let mut figures = Figures::new(true);
+        let mut figures = Figures::new(true, TargetKind::Mysql);
         figures.hear(&interval(50));
         figures.hear(&host(0, 0));
         figures.hear(&host(25, 75));
@@ -164,7 +171,7 @@ mod tests {
 
     #[test]
     fn an_agent_in_both_roles_has_a_driving_host() {
-        let mut figures = Figures::new(false);
+        let mut figures = Figures::new(false, TargetKind::Mysql);
         for (user, idle) in [(0, 0), (25, 75)] {
             let cpu = Some(v1::CpuTimes { user, idle, ..Default::default() });
             let sample = v1::HostSample { cpu, role: "observe".to_owned(), ..Default::default() };
@@ -174,5 +181,21 @@ mod tests {
         figures.hear(&interval(50));
         let live = figures.fill(v1::Live::default());
         assert_eq!((live.driver_cpu_percent, live.db_host_cpu_percent), (Some(25.0), Some(25.0)));
+    }
+
+    #[test]
+    fn a_sql_server_may_be_observed_from_another_host() {
+        let seen = |with_process: bool| {
+            let mut figures = Figures::new(false, TargetKind::Mssql);
+            for (user, idle) in [(0, 0), (25, 75)] {
+                let cpu = Some(v1::CpuTimes { user, idle, ..Default::default() });
+                let process = v1::ProcessSample { role: "database".to_owned(), ..Default::default() };
+                let processes = if with_process { vec![process] } else { vec![] };
+                let sample = v1::HostSample { cpu, role: "observe".to_owned(), processes, ..Default::default() };
+                figures.hear(&heard(event::Body::Host(sample)));
+            }
+            figures.fill(v1::Live::default()).db_host_cpu_percent
+        };
+        assert_eq!((seen(true), seen(false)), (Some(25.0), None));
     }
 }

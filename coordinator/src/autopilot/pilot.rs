@@ -63,7 +63,7 @@ impl Pilot {
         teller: Teller,
     ) -> Self {
         let events = core.registry.listen();
-        let figures = Figures::new(study.report.relative_only && !job.absolute);
+        let figures = Figures::new(study.report.relative_only && !job.absolute, study.target.kind);
         Pilot {
             core,
             study,

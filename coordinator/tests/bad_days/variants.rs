@@ -386,3 +386,26 @@ revert = [{ command = "lower", agent = { host = "db" } }]
     eventually("its agent undoes it when the lease has run out", || !flag.exists());
     drop(driver);
 }
+
+/// The whole way of a preset: from a line of the study to a file of the server, and back to a number in the results.
+#[test]
+fn a_presets_observer_observes_its_own_runs_and_its_losses_are_counted() {
+    let variants = r#"
+[[variants]]
+name = "baseline"
+
+[[variants]]
+name = "audit"
+observer = { preset = "mariadb-server-audit", file = "vufleet-audit.log" }
+"#;
+    let (server, lab) = at_work(variants);
+    lab.run("run study.toml --out out").expect(0);
+    let audited = std::fs::read_to_string(server.data().join("vufleet-audit.log")).unwrap();
+    assert!(audited.contains("bench"), "the virtual users' statements are in it");
+    let results = files::results(&lab.path("out"));
+    let audit = of_variant(&results, "audit");
+    assert_eq!(audit.last().unwrap()["observer"]["events_dropped"], 0, "{}", files::story(&results));
+    assert!(of_variant(&results, "baseline")[0].get("observer").is_none());
+    let logging = server.sql("SHOW GLOBAL VARIABLES LIKE 'server_audit_logging'").unwrap();
+    assert!(!logging.contains("ON"), "{logging}");
+}

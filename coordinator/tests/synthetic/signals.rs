@@ -109,5 +109,6 @@ pub fn counters(second: i64, transactions: u64) -> v1::Counters {
         own_statements,
         uptime_s: 1000 + (second + 10) as u64,
         error: String::new(),
+        requests: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use tokio_util::compat::TokioAsyncWriteCompatExt;
 use vufleet_scenarios::session::{Fault, Row, Rows, Value};
 use vufleet_scenarios::study::{MssqlLogin, Target, Tls};
 
-use super::refusal::{place, refusal, refused, silent, unreachable};
+use super::refusal::{no_instance, place, refusal, refused, silent, unreachable};
 use super::wire::{Look, Wire};
 use super::{Tds, answer};
 
@@ -56,7 +56,9 @@ async fn reach(target: &Target, at: &str) -> Result<(Box<Tds>, Look), Fault> {
     };
     let config = config(target)?;
     let socket = match &target.mssql.instance {
-        Some(_) => TcpStream::connect_named(&with_host(&config, &host)).await.map_err(|e| refused(target, at, e))?,
+        Some(_) => {
+            TcpStream::connect_named(&with_host(&config, &host)).await.map_err(|error| no_instance(at, &error))?
+        }
         None => connect(target, at, &host, target.port).await?,
     };
     let mut attempt = handshake(with_host(&config, &host), socket).await;

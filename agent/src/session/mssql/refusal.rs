@@ -40,10 +40,6 @@ pub(super) fn refused(target: &Target, place: &str, error: Error) -> Fault {
         Error::Protocol(words) if words.contains("instance") => {
             refusal(format!("{place}: {words}; correct target.instance"))
         }
-        Error::Conversion(words) => lost(format!(
-            "the port of {place} cannot be found out: {words}; start the SQL Server Browser there and let UDP 1434 \
-             through, or write target.port instead of target.instance"
-        )),
         Error::Io { kind, message } => unreached(target, place, kind, &message),
         other => refusal(format!(
             "{place} does not speak SQL Server's protocol, or not this version of it: {other}; check target.host and \
@@ -125,6 +121,14 @@ fn unreached(target: &Target, place: &str, kind: ErrorKind, message: &str) -> Fa
         }
         _ => lost(format!("cannot reach {place}: {message}; check target.host, target.port and the network")),
     }
+}
+
+/// No connection to a named instance: nobody told its port, or nobody is there.
+pub(super) fn no_instance(place: &str, error: &Error) -> Fault {
+    lost(format!(
+        "cannot reach {place}: {error}; start the instance and the SQL Server Browser there and let UDP 1434 through, or \
+         write target.port instead of target.instance"
+    ))
 }
 
 /// No connection to that place.

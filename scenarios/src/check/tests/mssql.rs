@@ -155,7 +155,7 @@ fn an_engine_without_the_views_is_told_of_and_runs() {
 
 #[test]
 fn editions_with_limits_and_lax_commits_are_told() {
-    let edition = |number: &str| [("server", answer(&[&["16.0.1", "Some Edition", number, "32767", "A product"]]))];
+    let edition = |number: &str| [("server", answer(&[&["16.0.1", "Some Edition", number, "32767", "Microsoft SQL"]]))];
     for (number, words) in [("4", "at most 4 cores"), ("5", "Azure SQL Database gives them other names")] {
         assert_one(&beside_notes(&of_mssql(), &edition(number)), Severity::Warning, &["Some Edition", words]);
     }
