@@ -35,14 +35,16 @@ impl MssqlServer {
         static SAID: Once = Once::new();
         match env::var(SERVER) {
             Ok(url) => {
-                let server = parse(&url).unwrap_or_else(|| panic!("{SERVER}={url} is no mssql://user@host:port/database"));
+                let server =
+                    parse(&url).unwrap_or_else(|| panic!("{SERVER}={url} is no mssql://user@host:port/database"));
                 let password = env::var(PASSWORD).unwrap_or_else(|_| panic!("{SERVER} is set, and {PASSWORD} is not"));
                 Some(MssqlServer { password, ..server })
             }
             Err(VarError::NotUnicode(_)) => panic!("{SERVER} is no UTF-8"),
             Err(VarError::NotPresent) => {
                 SAID.call_once(|| {
-                    let what = format!("skipped: {SERVER} names no server (mssql://user@host:port/database) to run on\n");
+                    let what =
+                        format!("skipped: {SERVER} names no server (mssql://user@host:port/database) to run on\n");
                     // Where nobody reads, nobody is told.
                     std::io::stderr().write_all(what.as_bytes()).ok();
                 });
@@ -84,7 +86,9 @@ mod tests {
 
     #[test]
     fn half_an_address_is_none() {
-        for url in ["", "db1", "mssql://db1/x", "mssql://sa@db1", "mssql://sa@db1:x/d", "mssql://@h/d", "mysql://sa@h/d"] {
+        for url in
+            ["", "db1", "mssql://db1/x", "mssql://sa@db1", "mssql://sa@db1:x/d", "mssql://@h/d", "mysql://sa@h/d"]
+        {
             assert_eq!(parse(url), None, "{url}");
         }
     }

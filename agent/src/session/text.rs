@@ -230,7 +230,10 @@ mod tests {
         let two = &[Value::Int(1), Value::Int(2)][..];
         for (sql, expected) in [
             ("SELECT @P1, '@P2', [@P2], @P2 -- @P3", "SELECT 1, '@P2', [@P2], 2 -- @P3"),
-            ("DECLARE @P10 int = @P1; SELECT @@ROWCOUNT, @P1x, @P2", "DECLARE @P10 int = 1; SELECT @@ROWCOUNT, @P1x, 2"),
+            (
+                "DECLARE @P10 int = @P1; SELECT @@ROWCOUNT, @P1x, @P2",
+                "DECLARE @P10 int = 1; SELECT @@ROWCOUNT, @P1x, 2",
+            ),
             ("SELECT @P1/@P2", "SELECT 1/2"),
         ] {
             assert_eq!(written(Dialect::Mssql, sql, two), expected);

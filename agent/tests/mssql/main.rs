@@ -92,7 +92,8 @@ fn a_place_without_a_server_is_named() {
 fn a_deadlock_in_a_transaction_is_told_rolled_back_and_survived() {
     run(async {
         let mock = Mock::start().await;
-        let words = "Transaction (Process ID 52) was deadlocked on lock resources with another process and has been chosen";
+        let words =
+            "Transaction (Process ID 52) was deadlocked on lock resources with another process and has been chosen";
         mock.fail("UPDATE STOCK SET S_QUANTITY = @P1", 1205, words).await;
         let statements = ["UPDATE STOCK SET S_QUANTITY = :q::int", "SELECT 1"];
         for protocol in [Protocol::Prepared, Protocol::Text] {
@@ -229,7 +230,8 @@ fn a_redirection_is_followed_and_a_circle_is_not() {
 
         let own = free_port();
         let circle = format!("127.0.0.1:{own}");
-        let circle = Mock::make(async move { MockTdsServer::new_with_redirection(&circle, "127.0.0.1", own).await }).await;
+        let circle =
+            Mock::make(async move { MockTdsServer::new_with_redirection(&circle, "127.0.0.1", own).await }).await;
         let fault = open(&plain(circle.port), Protocol::Text, &[]).await.err().expect("no end");
         assert_eq!(fault.kind, FaultKind::Refused, "{fault}");
         assert!(fault.message.contains("sent us on 3 times"), "{fault}");

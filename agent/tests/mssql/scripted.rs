@@ -2,7 +2,9 @@
 //! lets everybody in and never falls silent.
 
 use mssql_mock_tds::TerminalError;
-use mssql_mock_tds::protocol::{build_done_token, build_login_ack, build_prelogin_response, build_terminal_error_tokens};
+use mssql_mock_tds::protocol::{
+    build_done_token, build_login_ack, build_prelogin_response, build_terminal_error_tokens,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -62,9 +62,12 @@ fn a_server_that_knows_only_one_kind_of_tls_is_told_from_a_broken_one() {
 fn a_server_without_tls_is_refused_where_it_is_wanted() {
     run(async {
         let mock = Mock::start().await;
-        for (keys, refused) in
-            [("tls = 'required'", true), ("tls = 'verify'", true), ("trust_server_certificate = true", true), ("tls = 'disabled'", false)]
-        {
+        for (keys, refused) in [
+            ("tls = 'required'", true),
+            ("tls = 'verify'", true),
+            ("trust_server_certificate = true", true),
+            ("tls = 'disabled'", false),
+        ] {
             let result = open(&target(mock.port, keys), Protocol::Text, &[]).await;
             match result.err() {
                 Some(fault) => assert!(refused && fault.message.contains("offers no TLS"), "{keys}: {fault}"),

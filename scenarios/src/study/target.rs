@@ -131,7 +131,8 @@ pub(super) fn target(root: &Section<'_>) -> Option<Target> {
             if target.mssql.login == MssqlLogin::Sql {
                 section.demand("user", "write the login, for example user = \"bench\"");
             } else {
-                section.demand("password", "write where the access token is, for example password = { env = \"TOKEN\" }");
+                section
+                    .demand("password", "write where the access token is, for example password = { env = \"TOKEN\" }");
             }
             if let Some(user) = &target.user {
                 refuse_windows_login(&section, user);

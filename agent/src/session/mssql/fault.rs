@@ -160,7 +160,11 @@ mod tests {
             (33_557_097, "canceling statement due to lock timeout", FaultKind::LockTimeout),
             (33_557_097, "could not serialize access due to concurrent update", FaultKind::Serialization),
             (50_000, "Snapshot isolation transaction aborted due to update conflict.", FaultKind::Serialization),
-            (51_000, "Violation of PRIMARY KEY constraint 'pk'. Cannot insert duplicate key in object", FaultKind::Duplicate),
+            (
+                51_000,
+                "Violation of PRIMARY KEY constraint 'pk'. Cannot insert duplicate key in object",
+                FaultKind::Duplicate,
+            ),
             (33_557_097, "duplicate key value violates unique constraint \"pk\"", FaultKind::Duplicate),
             (33_557_097, "canceling statement due to user request", FaultKind::Deadline),
             (33_557_097, "out of shared memory", FaultKind::Overloaded),
@@ -202,7 +206,10 @@ mod tests {
     #[test]
     fn a_remedy_follows_the_servers_words() {
         let fault = of_words(9002, 17, "The transaction log for database 'tpcc' is full.\n");
-        assert_eq!(&*fault.message, "The transaction log for database 'tpcc' is full.; back up the log, let it grow, or \
-                                     choose the simple recovery model");
+        assert_eq!(
+            &*fault.message,
+            "The transaction log for database 'tpcc' is full.; back up the log, let it grow, or \
+                                     choose the simple recovery model"
+        );
     }
 }

@@ -30,7 +30,9 @@ pub(super) fn refused(target: &Target, place: &str, error: Error) -> Fault {
             server_refused(target, place, error.code(), &words, fault)
         }
         Error::Tls(reason) => no_tls(target, place, &reason),
-        Error::Io { kind: ErrorKind::InvalidData | ErrorKind::InvalidInput, message } => no_tls(target, place, &message),
+        Error::Io { kind: ErrorKind::InvalidData | ErrorKind::InvalidInput, message } => {
+            no_tls(target, place, &message)
+        }
         // The only thing that is refused in this phase by the client itself, apart from what is no TDS at all.
         Error::Protocol(words) if words.contains("encryption level") => refusal(format!(
             "{place} offers no TLS; give the server a certificate, or set tls = \"login-only\" or \"disabled\""
@@ -68,7 +70,9 @@ fn server_refused(target: &Target, place: &str, number: u32, words: &str, fault:
         18452 => format!(
             "{who} may not log in at {place}: {words}; let the server take SQL logins too (mixed mode), and create one"
         ),
-        18470 => format!("{who} is disabled at {place}: {words}; run ALTER LOGIN .. ENABLE, or name another target.user"),
+        18470 => {
+            format!("{who} is disabled at {place}: {words}; run ALTER LOGIN .. ENABLE, or name another target.user")
+        }
         18486..=18488 => format!(
             "{who} may not log in at {place} for now: {words}; run ALTER LOGIN .. WITH PASSWORD = .. UNLOCK on the server"
         ),

@@ -166,7 +166,11 @@ mod tests {
             (ColumnData::String(None), ColumnType::NVarchar, Value::Null),
             (ColumnData::Binary(Some(Cow::Borrowed(&[0, 1]))), ColumnType::BigVarBin, Value::Bytes(&[0, 1])),
             (ColumnData::DateTime(Some(DateTime::new(25_567, 1))), ColumnType::Datetime, Value::Instant(3_000)),
-            (ColumnData::DateTime(Some(DateTime::new(25_566, 2))), ColumnType::Datetime, Value::Instant(-86_399_993_000)),
+            (
+                ColumnData::DateTime(Some(DateTime::new(25_566, 2))),
+                ColumnType::Datetime,
+                Value::Instant(-86_399_993_000),
+            ),
             (ColumnData::DateTime(Some(DateTime::new(25_567, 300))), ColumnType::Datetimen, Value::Instant(1_000_000)),
             (
                 ColumnData::SmallDateTime(Some(SmallDateTime::new(25_568, 1))),

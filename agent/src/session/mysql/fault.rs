@@ -55,7 +55,9 @@ pub(in crate::session) fn of_server(ServerError { code, state, message }: Server
 /// behind them: nobody knows whether it took effect, as with a lost connection.
 pub(in crate::session) fn of_commit(fault: Fault) -> Fault {
     match fault.kind {
-        FaultKind::Statement | FaultKind::Refused | FaultKind::Overloaded => Fault { kind: FaultKind::ConnectionLost, ..fault },
+        FaultKind::Statement | FaultKind::Refused | FaultKind::Overloaded => {
+            Fault { kind: FaultKind::ConnectionLost, ..fault }
+        }
         _ => fault,
     }
 }

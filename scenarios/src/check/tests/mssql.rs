@@ -133,7 +133,13 @@ fn an_engine_without_the_views_is_told_of_and_runs() {
         ("database settings", Answer::Rows(vec![vec![Some("sbtest".to_owned()), Some("1".to_owned()), None, None]])),
         (
             "server",
-            answer(&[&["12.0.2000.8", "Standard Edition", "2", "500", "Babelfish for PostgreSQL with SQL Server\nDec 1"]]),
+            answer(&[&[
+                "12.0.2000.8",
+                "Standard Edition",
+                "2",
+                "500",
+                "Babelfish for PostgreSQL with SQL Server\nDec 1",
+            ]]),
         ),
     ];
     let found = beside_notes(&of_mssql(), &changes);
