@@ -222,7 +222,8 @@ impl fmt::Display for Reason {
             Reason::NothingDone { failed, words } => {
                 f.write_str("no transaction succeeded inside the window")?;
                 match failed {
-                    None | Some(0) => {}
+                    None => {}
+                    Some(0) => f.write_str(", and none was given up: ramp up and measure for longer")?,
                     Some(failed) => write!(f, ", and {failed} were given up")?,
                 }
                 first_words(f, words.as_ref())
