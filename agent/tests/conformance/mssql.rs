@@ -284,7 +284,10 @@ fn an_unknown_certificate_is_refused_unless_trusted() {
             let target = Target { tls, ..engine.target.clone() };
             let session: MssqlSession = open(&target, Protocol::Text, &[]).await.unwrap();
             let told = session.describe();
-            assert!([unless_it_insists, "tcp, TLS, certificate NOT verified"].contains(&told.as_str()), "{tls:?}: {told}");
+            assert!(
+                [unless_it_insists, "tcp, TLS, certificate NOT verified"].contains(&told.as_str()),
+                "{tls:?}: {told}"
+            );
             println!("{tls:?}: {told}");
         }
         let strangers = Target { mssql: Mssql::default(), ..engine.target.clone() };

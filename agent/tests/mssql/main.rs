@@ -259,7 +259,8 @@ fn the_browser_tells_the_port_of_an_instance() {
 
         let mock = Mock::make(MockTdsServer::new("127.91.14.33:0")).await;
         let browser = tokio::net::UdpSocket::bind((ADDRESS, 1434)).await.expect("nobody else's address");
-        let told = format!("ServerName;HOST;InstanceName;SQL2022;IsClustered;No;Version;16.0.1000.6;tcp;{};;", mock.port);
+        let told =
+            format!("ServerName;HOST;InstanceName;SQL2022;IsClustered;No;Version;16.0.1000.6;tcp;{};;", mock.port);
         let answer = async {
             let mut asked = [0; 64];
             let (length, client) = browser.recv_from(&mut asked).await.unwrap();

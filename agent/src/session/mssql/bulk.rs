@@ -18,12 +18,7 @@ const BATCH_ROWS: u64 = 4_000;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Loads all rows. Returns how many there were.
-pub(super) async fn load(
-    client: &mut Tds,
-    table: &str,
-    columns: &[&str],
-    rows: &mut dyn Source,
-) -> Result<u64, Fault> {
+pub(super) async fn load(client: &mut Tds, table: &str, columns: &[&str], rows: &mut dyn Source) -> Result<u64, Fault> {
     let quoted: Vec<String> = columns.iter().map(|column| quote(column)).collect();
     let columns: Vec<&str> = quoted.iter().map(String::as_str).collect();
     let metadata = client.column_metadata(table, &columns).await.map_err(fault::of)?;
@@ -50,7 +45,8 @@ fn targets(table: &str, wanted: usize, metadata: &[MetaDataColumn<'_>]) -> Resul
             Err(Fault::new(FaultKind::Statement, what))
         }
         None if metadata.len() != wanted => {
-            let what = format!("{table} has {} of the {wanted} columns to be loaded; rebuild the schema", metadata.len());
+            let what =
+                format!("{table} has {} of the {wanted} columns to be loaded; rebuild the schema", metadata.len());
             Err(Fault::new(FaultKind::Statement, what))
         }
         None => Ok(metadata.iter().map(Target::new).collect()),
@@ -93,10 +89,8 @@ impl Batch<'_> {
         // The identity column's own values, where the caller names it. No KEEP_NULLS: columns that the caller leaves out
         // would be NULL instead of having their defaults.
         let options = SqlBulkCopyOption::KeepIdentity.into();
-        let mut load = client
-            .bulk_insert_with_options(self.table, self.columns, options, &[])
-            .await
-            .map_err(fault::of)?;
+        let mut load =
+            client.bulk_insert_with_options(self.table, self.columns, options, &[]).await.map_err(fault::of)?;
         let mut sent = 0;
         let broken = loop {
             let Some(row) = next.take() else { break None };
