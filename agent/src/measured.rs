@@ -151,3 +151,15 @@ impl<S: Session> Session for Measured<S> {
         self.inner.close().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::MssqlSession;
+
+    #[test]
+    fn what_an_error_in_a_row_means_is_the_drivers_to_say() {
+        assert_eq!(Measured::<MssqlSession>::fault(1205, "chosen").kind, FaultKind::Deadlock);
+        assert_eq!(Measured::<MssqlSession>::fault(547, "conflict").kind, FaultKind::Statement);
+    }
+}

@@ -137,6 +137,25 @@ fn errors() {
     expect(faults(40), Valid, "");
 }
 
+/// A run of failures said how many there were, and nobody learned why.
+#[test]
+fn the_databases_words_to_the_most_frequent_fault_are_told() {
+    let run = judge(|tape| {
+        let kind = &mut tape.interval("load-a", 9).kinds[0];
+        kind.faults = vec![
+            v1::FaultCount { kind: v1::FaultKind::FaultDeadlock as i32, count: 60 },
+            v1::FaultCount { kind: v1::FaultKind::FaultStatement as i32, count: 70 },
+        ];
+        for text in
+            ["first deadlock: a deadlock (1213)", "first statement: no column x (1054)", "first statement: other"]
+        {
+            let notice = v1::Notice { text: text.to_owned(), ..Default::default() };
+            tape.events.push(("load-a".to_owned(), Body::Notice(notice)));
+        }
+    });
+    expect(run, Degraded, "3.2 faults per 100 transactions; the first statement: no column x (1054)");
+}
+
 #[test]
 fn clocks() {
     let uncertain = |ns: u64| judge(move |tape| tape.interval("load-b", 9).uncertainty_ns = ns);

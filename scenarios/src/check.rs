@@ -9,6 +9,7 @@ mod custom;
 mod demand;
 mod fleet;
 mod mssql;
+mod remembered;
 mod schema;
 mod server;
 mod terminals;
@@ -134,6 +135,7 @@ pub fn questions(study: &Study) -> Vec<Question> {
     };
     questions.extend(custom::questions(study));
     questions.extend(schema::questions(study));
+    questions.extend(remembered::questions(study));
     questions
 }
 
@@ -159,6 +161,7 @@ pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<
     findings.extend(schema::findings(study, answers));
     findings.extend(fleet::findings(study, agents));
     findings.extend(commands::findings(study, agents));
+    findings.extend(remembered::findings(study, answers));
     findings.extend(terminals::findings(study));
     findings.sort_by_key(|finding| finding.severity);
     findings
@@ -171,7 +174,10 @@ fn unanswered(questions: &[Question], answers: &Answers) -> Vec<Finding> {
         let reason = match answers.get(&question.id) {
             Some(Answer::Rows(_)) => return None,
             Some(Answer::Failed(_))
-                if schema::is_own(question) || custom::is_own(question) || mssql::is_own(question) =>
+                if schema::is_own(question)
+                    || custom::is_own(question)
+                    || mssql::is_own(question)
+                    || remembered::is_own(question) =>
             {
                 return None;
             }

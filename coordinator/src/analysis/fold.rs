@@ -24,6 +24,9 @@ use crate::ledger::{Fact, Outline, ProfileOutline, Recorded, RunRecord};
 /// Role of a driving host in its samples.
 const DRIVE: &str = "drive";
 
+/// How an agent's notice of the first fault of a kind begins.
+const FIRST: &str = "first ";
+
 /// A run while its events pass.
 pub struct Fold<'a> {
     pub(super) run: &'a RunRecord,
@@ -43,6 +46,8 @@ pub struct Fold<'a> {
     pub(super) reading_error: Option<String>,
     pub(super) facts: Vec<Fact>,
     pub(super) found: Vec<Reason>,
+    /// What the database said to the first fault of each kind, by the kind's name.
+    pub(super) first_words: BTreeMap<String, String>,
 }
 
 /// Which host, and why it is sampled.
@@ -91,6 +96,7 @@ impl<'a> Fold<'a> {
             reading_error: None,
             facts: Vec::new(),
             found: Vec::new(),
+            first_words: BTreeMap::new(),
         }
     }
 
@@ -113,6 +119,11 @@ impl<'a> Fold<'a> {
             }
             Some(Body::Counters(counters)) => self.reading(agent, counters),
             Some(Body::Phase(phase)) => self.phase(agent, phase.kind(), phase.sessions, &phase.message),
+            Some(Body::Notice(notice)) => {
+                if let Some((kind, words)) = notice.text.strip_prefix(FIRST).and_then(|text| text.split_once(": ")) {
+                    self.first_words.entry(kind.to_owned()).or_insert_with(|| words.to_owned());
+                }
+            }
             _ => {}
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use vufleet_scenarios::check::clock_bound;
+use vufleet_scenarios::session::FaultKind;
 
 use super::fold::Fold;
 use super::footprint;
@@ -88,7 +89,8 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     }
     reasons.extend(outage(fold, measured, facts).map(Reason::Outage));
     if measured.work.transactions() == 0.0 {
-        reasons.push(Reason::NothingDone { failed: Some(measured.work.failed as u64) });
+        let words = first_words(fold, measured);
+        reasons.push(Reason::NothingDone { failed: Some(measured.work.failed as u64), words });
     }
     reasons.extend(measured.witness.iter().filter_map(disagreement));
     // A run that was cut off owes no samples for the rest of its window.
@@ -103,7 +105,7 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     }
     let percent = 100.0 * measured.work.faults / measured.work.ended().max(1.0);
     if percent > ERRORS_PERCENT {
-        reasons.push(Reason::Errors { percent });
+        reasons.push(Reason::Errors { percent, words: first_words(fold, measured) });
     }
     reasons.extend(orders_astray(fold));
     reasons.extend(clock_doubt(fold, measured));
@@ -122,6 +124,18 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
         footprint::losses(&footprint::observer(&fold.facts))
             .map(|(what, count)| Reason::ObserverLost { what: what.replace('_', " "), count: Some(count) }),
     );
+}
+
+/// What the database said to the first of the most frequent kind of fault inside the window.
+fn first_words(fold: &Fold<'_>, measured: &Measured) -> Option<String> {
+    let mut counts = [0_u64; FaultKind::ALL.len()];
+    for kind in fold.inside(measured.window).flat_map(|sample| &sample.kinds) {
+        counts.iter_mut().zip(kind.faults).for_each(|(sum, count)| *sum += count);
+    }
+    let (kind, _) =
+        FaultKind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count)?;
+    let kind = kind.name();
+    fold.first_words.get(kind).map(|words| format!("{kind}: {words}"))
 }
 
 /// Whether open arrivals queued up inside the window by more than their own irregularity explains.

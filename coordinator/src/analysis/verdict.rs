@@ -70,6 +70,8 @@ pub enum Reason {
     NothingDone {
         /// How many were given up; none when that is withheld.
         failed: Option<u64>,
+        /// What the database said to the first of the most frequent faults.
+        words: Option<String>,
     },
     /// The database was not in the variant's state.
     WrongState {
@@ -120,6 +122,8 @@ pub enum Reason {
     Errors {
         /// Faults per hundred transactions.
         percent: f64,
+        /// What the database said to the first of the most frequent ones.
+        words: Option<String>,
     },
     /// Over the whole run the database took other orders than the virtual users placed.
     OrdersAstray {
@@ -186,7 +190,7 @@ impl Reason {
             Reason::Witness { metric, difference_percent, source, verdict, .. } => {
                 Reason::Witness { metric, difference_percent, counts: None, source, verdict }
             }
-            Reason::NothingDone { .. } => Reason::NothingDone { failed: None },
+            Reason::NothingDone { words, .. } => Reason::NothingDone { failed: None, words },
             Reason::OrdersAstray { .. } => Reason::OrdersAstray { counts: None },
             Reason::NotStarted { .. } => Reason::NotStarted { counts: None },
             Reason::Behind { .. } => Reason::Behind { counts: None },
@@ -215,12 +219,15 @@ impl fmt::Display for Reason {
             Reason::TooFewSessions { connected, wanted } => {
                 write!(f, "{connected} of {wanted} sessions were connected when the window began")
             }
-            Reason::NothingDone { failed: None | Some(0) } => f.write_str("no transaction succeeded inside the window"),
-            Reason::NothingDone { failed: Some(failed) } => write!(
-                f,
-                "no transaction succeeded inside the window, and {failed} were given up; `vufleet run --smoke` shows the \
-                 database's words"
-            ),
+            Reason::NothingDone { failed, words } => {
+                f.write_str("no transaction succeeded inside the window")?;
+                match failed {
+                    None => {}
+                    Some(0) => f.write_str(", and none was given up: ramp up and measure for longer")?,
+                    Some(failed) => write!(f, ", and {failed} were given up")?,
+                }
+                first_words(f, words.as_ref())
+            }
             Reason::WrongState { variant, found } => write!(f, "the database was not in state {variant:?}: {found}"),
             Reason::SamplesMissing { agent, what, got, expected } => {
                 write!(f, "agent {agent} delivered {got} of {expected} {what}")
@@ -233,6 +240,10 @@ impl fmt::Display for Reason {
             doubt => doubt.doubt_sentence(f),
         }
     }
+}
+
+fn first_words(f: &mut fmt::Formatter<'_>, words: Option<&String>) -> fmt::Result {
+    words.map_or(Ok(()), |words| write!(f, "; the first {words}"))
 }
 
 impl Reason {
@@ -251,7 +262,10 @@ impl Reason {
             Reason::DriverBusy { agent, cpu_percent } => {
                 write!(f, "the host of driving agent {agent} was {cpu_percent:.0} % busy; add agents on other hosts")
             }
-            Reason::Errors { percent } => write!(f, "{percent:.1} faults per 100 transactions"),
+            Reason::Errors { percent, words } => {
+                write!(f, "{percent:.1} faults per 100 transactions")?;
+                first_words(f, words.as_ref())
+            }
             Reason::OrdersAstray { counts } => {
                 f.write_str("over the whole run the database took other orders than the virtual users placed")?;
                 if let Some((client, unknown, database)) = counts {

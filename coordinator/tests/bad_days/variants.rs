@@ -127,13 +127,16 @@ fn a_variant_that_cannot_be_applied_ends_the_study_and_is_undone_as_far_as_it_go
 
 #[test]
 fn what_cannot_be_remembered_is_not_changed() {
-    let variants =
-        only_lazy().replace("flush = \"SELECT @@GLOBAL.innodb_flush_log_at_trx_commit\"", "flush = \"SELECT NULL\"");
-    let (server, lab) = at_work(&variants);
-    lab.run("run study.toml --set schedule.max_repeats=1")
-        .expect(3)
-        .says(&["what was there before cannot be remembered: SELECT NULL: it returned nothing"]);
-    assert_eq!(flush(&server), BEFORE);
+    let remembered = "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit\" }";
+    let (server, lab) = at_work(&only_lazy().replace(remembered, "SELECT NULL\" }"));
+    lab.run("run study.toml").refused(&["cannot be remembered: SELECT NULL: it returns NULL"]);
+    // An answer to the check, and none to the run.
+    let once = "SELECT NULLIF(NEXTVAL(sbtest.memory), 2)";
+    let (other, lab) = at_work(&only_lazy().replace(remembered, &format!("{once}\" }}")));
+    other.sql("CREATE SEQUENCE sbtest.memory").unwrap();
+    let words = format!("what was there before cannot be remembered: {once}: it returned nothing");
+    lab.run("run study.toml --set schedule.max_repeats=0").expect(3).says(&[&words]);
+    assert_eq!([flush(&server), flush(&other)], [BEFORE, BEFORE]);
 }
 
 #[test]
@@ -255,6 +258,25 @@ fn a_variant_whose_agent_was_killed_is_undone_by_another() {
     assert_eq!(flush(&server), BEFORE);
     let results = files::results(&lab.path("out"));
     assert!(files::runs(&results).len() > 1, "the run was repeated: {}", files::story(&results));
+}
+
+/// Its revert has to wait for the server, and so have the runs that follow.
+#[test]
+fn a_server_that_is_away_when_its_variant_is_undone_is_waited_for() {
+    let also = "revert = [\"CREATE TABLE IF NOT EXISTS sbtest.reverted (id INT)\", ";
+    let (mut server, lab) = at_work(&only_lazy().replace("revert = [", also));
+    let mut job = lab.start("run study.toml --set schedule.measure=5s --out out");
+    lab.await_load(&mut job, 1, 1);
+    server.kill9().unwrap();
+    job.await_words("revert run 1/1");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    server.restart().unwrap();
+    job.end().expect(0);
+    let reverted = server.sql("SELECT count(*) FROM information_schema.tables WHERE table_name = 'reverted'").unwrap();
+    assert_eq!(reverted.trim(), "1", "the revert was done after all");
+    let results = files::results(&lab.path("out"));
+    let (first, last) = files::ends(&results);
+    assert!(files::verdict(first) == "invalid" && files::counts(last), "{}", files::story(&results));
 }
 
 /// The only agent is out of reach, undoes the variant by itself, and says so when it is back.
@@ -385,4 +407,27 @@ revert = [{ command = "lower", agent = { host = "db" } }]
     job.end().expect(1);
     eventually("its agent undoes it when the lease has run out", || !flag.exists());
     drop(driver);
+}
+
+/// The whole way of a preset: from a line of the study to a file of the server, and back to a number in the results.
+#[test]
+fn a_presets_observer_observes_its_own_runs_and_its_losses_are_counted() {
+    let variants = r#"
+[[variants]]
+name = "baseline"
+
+[[variants]]
+name = "audit"
+observer = { preset = "mariadb-server-audit", file = "vufleet-audit.log" }
+"#;
+    let (server, lab) = at_work(variants);
+    lab.run("run study.toml --out out").expect(0);
+    let audited = std::fs::read_to_string(server.data().join("vufleet-audit.log")).unwrap();
+    assert!(audited.contains("bench"), "the virtual users' statements are in it");
+    let results = files::results(&lab.path("out"));
+    let audit = of_variant(&results, "audit");
+    assert_eq!(audit.last().unwrap()["observer"]["events_dropped"], 0, "{}", files::story(&results));
+    assert!(of_variant(&results, "baseline")[0].get("observer").is_none());
+    let logging = server.sql("SHOW GLOBAL VARIABLES LIKE 'server_audit_logging'").unwrap();
+    assert!(!logging.contains("ON"), "{logging}");
 }

@@ -1,6 +1,6 @@
 -- The tables of TPROC-C on SQL Server, in the schema dbo: names, columns and types as HammerDB has them. The padding
--- keeps rows that are updated all the time on pages of their own. Rows are loaded in the order of the clustered
--- indexes, which are there from the beginning; the others are built afterwards.
+-- keeps rows that are updated all the time on pages of their own, NULL or not; Babelfish's bulk load leaves it NULL. Rows
+-- are loaded in the order of the clustered indexes, which are there from the beginning; the others are built afterwards.
 
 -- name: warehouse
 IF OBJECT_ID('dbo.warehouse', 'U') IS NULL
@@ -14,7 +14,7 @@ CREATE TABLE dbo.warehouse (
   w_city char(20) NULL,
   w_state char(2) NULL,
   w_zip char(9) NULL,
-  padding char(4000) NOT NULL DEFAULT REPLICATE('x', 4000),
+  padding char(4000) NULL DEFAULT REPLICATE('x', 4000),
   CONSTRAINT pk_warehouse PRIMARY KEY CLUSTERED (w_id)
 )
 
@@ -32,7 +32,7 @@ CREATE TABLE dbo.district (
   d_city char(20) NULL,
   d_state char(2) NULL,
   d_zip char(9) NULL,
-  padding char(6000) NOT NULL DEFAULT REPLICATE('X', 6000),
+  padding char(6000) NULL DEFAULT REPLICATE('X', 6000),
   CONSTRAINT pk_district PRIMARY KEY CLUSTERED (d_w_id, d_id)
 )
 

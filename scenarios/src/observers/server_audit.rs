@@ -2,7 +2,11 @@
 //!
 //! What was seen of it: switching it on with a file that cannot be made succeeds and leaves it off, so `verify` reads
 //! Server_audit_active. Its settings exist only while it is loaded. Unloaded while a connection has used it, it is merely
-//! marked; until that connection ends, loading it again succeeds and does nothing. So `apply` waits for that, for a while.
+//! marked; until that connection ends, loading it again succeeds and does nothing.
+//!
+//! Worse, a connection that was opened while the plugin was marked must not load and set it: MariaDB 10.11 then waits for a
+//! lock that it holds itself, and nobody can connect any more. So the waiting is done by what is remembered, on a connection of
+//! its own, before `apply` opens the one that loads the plugin.
 //!
 //! No query tells the size of the audit's file: the plugin makes it unreadable to LOAD_FILE.
 
@@ -76,6 +80,7 @@ impl ServerAudit {
     /// Statements, because what has to be done depends on whether the plugin was there.
     fn remember(&self) -> Vec<Remember> {
         let mut all = vec![
+            remember("waited", wait()),
             remember("settings", settings_statement()),
             remember("logging", logging_statement()),
             remember("active", active()),
@@ -89,12 +94,8 @@ impl ServerAudit {
     }
 
     fn apply(&self) -> Vec<Action> {
-        let wait = format!(
-            "BEGIN NOT ATOMIC DECLARE turn INT DEFAULT 0; WHILE turn < 50 AND {MARKED} DO DO SLEEP(0.1); SET turn = turn + 1; \
-             END WHILE; IF {MARKED} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'server_audit cannot be loaded before a \
-             connection that used it has ended: end it, or write keep_plugin = true'; END IF; END"
-        );
-        let mut all = vec![sql(wait), sql("INSTALL SONAME 'server_audit'")];
+        let mut all =
+            vec![sql(format!("BEGIN NOT ATOMIC {}; END", refuse_marked())), sql("INSTALL SONAME 'server_audit'")];
         all.extend(switch_off());
         let events: Vec<_> = self.events.iter().map(|event| event.0).collect();
         for (setting, value) in [
@@ -139,6 +140,22 @@ impl ServerAudit {
         }
         all
     }
+}
+
+/// Five seconds at most, in tenths of one, for connections that have used the plugin to end.
+fn wait() -> String {
+    format!(
+        "BEGIN NOT ATOMIC DECLARE turn INT DEFAULT 0; WHILE turn < 50 AND {MARKED} DO DO SLEEP(0.1); SET turn = turn + 1; END \
+         WHILE; {}; SELECT turn; END",
+        refuse_marked()
+    )
+}
+
+fn refuse_marked() -> String {
+    format!(
+        "IF {MARKED} THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'server_audit cannot be loaded before a connection that \
+         used it has ended: end it, or write keep_plugin = true'; END IF"
+    )
 }
 
 /// Whether it records, OFF where it is not loaded.
@@ -202,6 +219,11 @@ mod tests {
             let has = |action: &Action| matches!(action, Action::Sql(sql) if sql.starts_with(words));
             change.apply.iter().position(has).unwrap_or_else(|| panic!("{words}"))
         };
+        assert!(
+            change.remember[0].sql.contains("SLEEP"),
+            "the waiting is not done on the connection that loads the plugin"
+        );
+        assert!(change.apply.iter().all(|action| !matches!(action, Action::Sql(sql) if sql.contains("SLEEP"))));
         assert!(position("BEGIN NOT ATOMIC") < position("INSTALL SONAME"));
         assert!(position("INSTALL SONAME") < position("EXECUTE IMMEDIATE"));
         assert!(position("EXECUTE IMMEDIATE") < position("SET GLOBAL server_audit_file_path = '/tmp/it''s.log'"));

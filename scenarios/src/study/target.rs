@@ -229,7 +229,9 @@ fn encryption(section: &Section<'_>, target: &mut Target) {
     target.server_name = section.value("server_name", title);
     target.client_cert = section.value("client_cert", path);
     target.client_key = section.value("client_key", path);
-    if section.has("socket") && matches!(target.tls, Tls::Required | Tls::Verify) {
+    // SQL Server has no socket at all, which has been said.
+    let has_socket = section.has("socket") && target.kind != TargetKind::Mssql;
+    if has_socket && matches!(target.tls, Tls::Required | Tls::Verify) {
         let what = "a unix socket never leaves the machine and is not encrypted";
         section.object("tls", Objection::new(what, "remove tls, or write host instead of socket"));
     }
