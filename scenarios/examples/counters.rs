@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use vufleet_agent::observe::database::mssql;
+use vufleet_scenarios::counters::mssql;
 
 fn main() -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
