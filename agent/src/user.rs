@@ -572,7 +572,7 @@ mod tests {
         of::<crate::session::MysqlSession, TprocC>(3_072, tprocc());
         of::<crate::session::MssqlSession, TprocC>(6_400, tprocc());
         of::<crate::session::SqliteSession, TprocC>(2_944, tprocc());
-        of::<crate::session::SimulatedSession, TprocC>(2_560, tprocc());
+        of::<crate::session::SimulatedSession, TprocC>(2_688, tprocc());
         let custom = || vufleet_scenarios::custom::Shape { dialect: Dialect::Mysql, transactions: Vec::new() };
         of::<crate::session::MysqlSession, Custom>(2_304, custom());
         of::<crate::session::MssqlSession, Custom>(6_400, custom());

@@ -156,7 +156,7 @@ fn a_lock_is_waited_for_as_long_as_the_deadline() {
 
 #[test]
 fn a_transaction_stopped_by_its_deadline_leaves_nothing_behind() {
-    on_server("stopped", async |engine| {
+    on_server("past_deadline", async |engine| {
         let table = &engine.table;
         let insert = format!("INSERT INTO {table} VALUES (1)");
         let mut session: MssqlSession = engine.open(Protocol::Text, &[&insert, engine.endless]).await;
