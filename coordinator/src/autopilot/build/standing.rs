@@ -108,7 +108,7 @@ impl Standing {
 /// Which of the workload's tables exist.
 pub(super) async fn existing(pilot: &mut Pilot, agent: &str) -> Result<Vec<String>, Halt> {
     let tables = pilot.study.workload.schema().tables();
-    let probes = tables.iter().map(|table| format!("SELECT 1 FROM {table} LIMIT 1")).collect();
+    let probes = tables.iter().map(|table| format!("SELECT 1 FROM {table} WHERE 1 = 0")).collect();
     let result = probe(pilot, agent, probes).await?;
     // A failed probe carries its error as a column name; a table that exists does not, even when it is empty.
     let there = tables.into_iter().zip(result.tables).filter(|(_, table)| table.columns.is_empty());
