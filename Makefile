@@ -19,13 +19,14 @@ lint:
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
-# Every T-SQL text that workloads and checks send, held against the grammars of sqlfluff and sqlglot. They are installed once,
+# Every T-SQL text that workloads, checks and observers of counters send, held against the grammars of sqlfluff and sqlglot. They are installed once,
 # into target/, in the versions that requirements.txt pins.
 GRAMMAR := scenarios/tests/grammar
 GRAMMARS := target/grammar
 
 grammar: $(GRAMMARS)/installed
-	$(CARGO) run --quiet --package vufleet-scenarios --example tsql > $(GRAMMARS)/texts
+	$(CARGO) run --quiet --example tsql > $(GRAMMARS)/texts
+	$(CARGO) run --quiet --example counters >> $(GRAMMARS)/texts
 	$(GRAMMARS)/venv/bin/python $(GRAMMAR)/check.py < $(GRAMMARS)/texts
 
 $(GRAMMARS)/installed: $(GRAMMAR)/requirements.txt

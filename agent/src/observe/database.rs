@@ -6,7 +6,7 @@
 
 pub mod waits;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -164,19 +164,21 @@ impl<S: Session> DatabaseObserver<S> {
 
     /// A server that does not have a view says so of the statement alone, and goes on.
     async fn ask_for_each(&mut self, session: &mut S, answer: &mut Answer) -> Result<(), Fault> {
-        let (mut there, mut lacks) = (Vec::new(), Vec::new());
+        let (mut there, mut lacks, mut remedies) = (Vec::new(), Vec::new(), BTreeSet::new());
         for part in &self.parts {
             self.own_statements += 1;
             match session.query(&part.sql, answer).await {
                 Ok(()) => there.push(part.sql.as_str()),
                 Err(fault) if fault.kind == FaultKind::Statement => {
-                    lacks.push(format!("{} cannot be read: {fault}; {}", part.what, part.remedy));
+                    lacks.push(format!("{} cannot be read: {fault}", part.what));
+                    remedies.insert(part.remedy);
                 }
                 Err(fault) => return Err(fault),
             }
         }
         self.asked = Some(there.join(";\n"));
-        self.lacks = (!lacks.is_empty()).then(|| lacks.join(". "));
+        lacks.extend(remedies.into_iter().map(str::to_owned));
+        self.lacks = (!lacks.is_empty()).then(|| lacks.join("; "));
         Ok(())
     }
 

@@ -151,7 +151,9 @@ impl Session for MssqlSession {
 
     /// Never stopped by an interrupt, which would leave its outcome open.
     async fn commit(&mut self) -> Result<(), Fault> {
-        self.client.commit_transaction().await.map_err(|error| fault::of_commit(fault::of(error)))
+        let result = self.client.commit_transaction().await;
+        self.stop.forget();
+        result.map_err(|error| fault::of_commit(fault::of(error)))
     }
 
     async fn rollback(&mut self) -> Result<(), Fault> {
@@ -174,7 +176,7 @@ impl Session for MssqlSession {
     }
 
     /// Stops this session's own waiting and sends an attention, which needs no permission; KILL would need one. One that
-    /// comes between two statements ends the next one, unless a rollback comes first.
+    /// comes between two statements ends the next one, unless the transaction's end comes first.
     fn interrupt(&self) -> Interrupt {
         let stop = Arc::clone(&self.stop);
         Interrupt::Call(Arc::new(move || stop.now()))
