@@ -1,5 +1,7 @@
 //! The autopilot's hands: hears the fleet, commands it, asks the database through it, and notices who is gone.
 
+mod ask;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,14 +18,12 @@ use super::teller::Teller;
 use crate::fleet::Core;
 use crate::fleet::registry::{Agent, FleetEvent};
 
+pub(super) use self::ask::Ask;
+
 /// How long the fleet may take to come together.
 const MUSTER: Duration = Duration::from_secs(15);
 /// How often absent agents are looked for while nothing else happens.
 const ROUND: Duration = Duration::from_millis(200);
-/// How long an agent may take beyond a command's limit, to end it and to say so.
-const COMMAND_GRACE: Duration = Duration::from_secs(10);
-/// How long control statements may take when nobody says otherwise.
-pub(super) const CONTROL_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A job under way.
 pub(super) struct Pilot {
@@ -241,134 +241,8 @@ impl Pilot {
         }
     }
 
-    /// Runs SQL through an agent: with the `[control]` login if `as_control`, else with the target's own.
-    pub(super) async fn ask(&mut self, agent: &str, question: Ask) -> Result<v1::ControlResult, Halt> {
-        let id = self.question();
-        let Ask { statements, as_control, keep_going, changes, patience } = question;
-        let control = v1::Control {
-            id,
-            study: self.study.text.clone(),
-            secrets: self.job.secrets.clone(),
-            as_control,
-            statements,
-            keep_going,
-            changes,
-        };
-        self.command(agent, command::Body::Control(control));
-        let heard = self.answer(agent, patience, |body| match body {
-            event::Body::Control(result) if result.id == id => Some(result),
-            _ => None,
-        });
-        heard.await?.ok_or_else(|| {
-            Halt::Refused(format!(
-                "the database did not answer agent {agent} within {} s; is it overloaded, or behind a firewall?",
-                patience.as_secs()
-            ))
-        })
-    }
-
-    /// Has an agent run a command that its configuration names.
-    pub(super) async fn run_command(
-        &mut self,
-        agent: &str,
-        name: &str,
-        limit: Duration,
-    ) -> Result<v1::CommandResult, Halt> {
-        let id = self.question();
-        let order = v1::RunCommand { id, name: name.to_owned(), limit_ns: limit.as_nanos() as u64 };
-        self.command(agent, command::Body::RunCommand(order));
-        let heard = self.answer(agent, limit + COMMAND_GRACE, |body| match body {
-            event::Body::Command(result) if result.id == id => Some(result),
-            _ => None,
-        });
-        heard.await?.ok_or_else(|| {
-            Halt::Refused(format!("agent {agent} did not say what became of command {name}; look at its log"))
-        })
-    }
-
-    /// A number that no other question has.
-    fn question(&mut self) -> u64 {
-        self.controls += 1;
-        self.core.clock.now() ^ self.controls
-    }
-
-    /// Waits for what an agent has to say; none when it did not in time.
-    async fn answer<T>(
-        &mut self,
-        agent: &str,
-        patience: Duration,
-        wanted: impl Fn(event::Body) -> Option<T>,
-    ) -> Result<Option<T>, Halt> {
-        let deadline = Instant::now() + patience;
-        while Instant::now() < deadline {
-            if let Some(FleetEvent::Event { event, .. }) = self.next(deadline.min(Instant::now() + ROUND)).await?
-                && let Some(answer) = event.body.and_then(&wanted)
-            {
-                return Ok(Some(answer));
-            }
-            if self.core.registry.agent(agent).is_none_or(|agent| !agent.connected) {
-                let what = format!("agent {agent} was lost while it was asked; look at its log");
-                return Err(Halt::Refused(what));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The agent that control statements go through: beside the database, if anybody is.
-    pub(super) fn spokesman(&self) -> Result<String, Halt> {
-        let agents = self.observers().into_iter().chain(self.drivers());
-        agents.map(|agent| agent.hello.name).next().ok_or_else(|| {
-            Halt::Refused("no agent is left to ask the database through; start one with vufleet-agent".to_owned())
-        })
-    }
-
-    /// An agent with these labels that runs a command of that name.
-    pub(super) fn who_has(&self, command: &str, labels: &BTreeMap<String, String>) -> Option<String> {
-        let mut agents = self.core.registry.agents().into_iter();
-        let fits = |agent: &Agent| {
-            agent.connected && agent.has_labels(labels) && agent.hello.commands.iter().any(|name| name == command)
-        };
-        agents.find(fits).map(|agent| agent.hello.name)
-    }
-
     /// Shows what is true now.
     pub(super) fn show(&self, live: v1::Live) {
         self.teller.live(self.figures.fill(live));
-    }
-}
-
-/// Statements for [`Pilot::ask`].
-pub(super) struct Ask {
-    pub(super) statements: Vec<String>,
-    pub(super) as_control: bool,
-    pub(super) keep_going: bool,
-    /// They apply or undo a variant: one such thing at a time.
-    pub(super) changes: bool,
-    pub(super) patience: Duration,
-}
-
-impl Ask {
-    /// With the target's own login, all or nothing.
-    pub(super) fn target(statements: Vec<String>) -> Self {
-        Ask { statements, as_control: false, keep_going: false, changes: false, patience: CONTROL_PATIENCE }
-    }
-
-    /// With the `[control]` login, all or nothing.
-    pub(super) fn control(statements: Vec<String>) -> Self {
-        Ask { as_control: true, ..Ask::target(statements) }
-    }
-
-    /// A failed statement does not stop the others.
-    pub(super) fn keep_going(self) -> Self {
-        Ask { keep_going: true, ..self }
-    }
-
-    /// They apply or undo a variant.
-    pub(super) fn changes(self) -> Self {
-        Ask { changes: true, ..self }
-    }
-
-    pub(super) fn patience(self, patience: Duration) -> Self {
-        Ask { patience, ..self }
     }
 }

@@ -1,0 +1,144 @@
+//! Questions to the database, and orders to its host, through an agent.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use vufleet_proto::v1::{self, command, event};
+
+use super::{Pilot, ROUND};
+use crate::autopilot::Halt;
+use crate::fleet::registry::{Agent, FleetEvent};
+
+/// How long an agent may take beyond a command's limit, to end it and to say so.
+const COMMAND_GRACE: Duration = Duration::from_secs(10);
+/// How long control statements may take when nobody says otherwise.
+const CONTROL_PATIENCE: Duration = Duration::from_secs(30);
+
+impl Pilot {
+    /// Runs SQL through an agent: with the `[control]` login if `as_control`, else with the target's own.
+    pub(in crate::autopilot) async fn ask(&mut self, agent: &str, question: Ask) -> Result<v1::ControlResult, Halt> {
+        let id = self.question();
+        let Ask { statements, as_control, keep_going, changes, patience } = question;
+        let control = v1::Control {
+            id,
+            study: self.study.text.clone(),
+            secrets: self.job.secrets.clone(),
+            as_control,
+            statements,
+            keep_going,
+            changes,
+        };
+        self.command(agent, command::Body::Control(control));
+        let heard = self.answer(agent, patience, |body| match body {
+            event::Body::Control(result) if result.id == id => Some(result),
+            _ => None,
+        });
+        heard.await?.ok_or_else(|| {
+            Halt::Refused(format!(
+                "the database did not answer agent {agent} within {} s; is it overloaded, or behind a firewall?",
+                patience.as_secs()
+            ))
+        })
+    }
+
+    /// Has an agent run a command that its configuration names.
+    pub(in crate::autopilot) async fn run_command(
+        &mut self,
+        agent: &str,
+        name: &str,
+        limit: Duration,
+    ) -> Result<v1::CommandResult, Halt> {
+        let id = self.question();
+        let order = v1::RunCommand { id, name: name.to_owned(), limit_ns: limit.as_nanos() as u64 };
+        self.command(agent, command::Body::RunCommand(order));
+        let heard = self.answer(agent, limit + COMMAND_GRACE, |body| match body {
+            event::Body::Command(result) if result.id == id => Some(result),
+            _ => None,
+        });
+        heard.await?.ok_or_else(|| {
+            Halt::Refused(format!("agent {agent} did not say what became of command {name}; look at its log"))
+        })
+    }
+
+    /// A number that no other question has.
+    fn question(&mut self) -> u64 {
+        self.controls += 1;
+        self.core.clock.now() ^ self.controls
+    }
+
+    /// Waits for what an agent has to say; none when it did not in time.
+    async fn answer<T>(
+        &mut self,
+        agent: &str,
+        patience: Duration,
+        wanted: impl Fn(event::Body) -> Option<T>,
+    ) -> Result<Option<T>, Halt> {
+        let deadline = Instant::now() + patience;
+        while Instant::now() < deadline {
+            if let Some(FleetEvent::Event { event, .. }) = self.next(deadline.min(Instant::now() + ROUND)).await?
+                && let Some(answer) = event.body.and_then(&wanted)
+            {
+                return Ok(Some(answer));
+            }
+            if self.core.registry.agent(agent).is_none_or(|agent| !agent.connected) {
+                let what = format!("agent {agent} was lost while it was asked; look at its log");
+                return Err(Halt::Refused(what));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The agent that control statements go through: beside the database, if anybody is.
+    pub(in crate::autopilot) fn spokesman(&self) -> Result<String, Halt> {
+        let agents = self.observers().into_iter().chain(self.drivers());
+        agents.map(|agent| agent.hello.name).next().ok_or_else(|| {
+            Halt::Refused("no agent is left to ask the database through; start one with vufleet-agent".to_owned())
+        })
+    }
+
+    /// An agent with these labels that runs a command of that name.
+    pub(in crate::autopilot) fn who_has(&self, command: &str, labels: &BTreeMap<String, String>) -> Option<String> {
+        let mut agents = self.core.registry.agents().into_iter();
+        let fits = |agent: &Agent| {
+            agent.connected && agent.has_labels(labels) && agent.hello.commands.iter().any(|name| name == command)
+        };
+        agents.find(fits).map(|agent| agent.hello.name)
+    }
+}
+
+/// Statements for [`Pilot::ask`].
+pub(in crate::autopilot) struct Ask {
+    pub(in crate::autopilot) statements: Vec<String>,
+    pub(in crate::autopilot) as_control: bool,
+    pub(in crate::autopilot) keep_going: bool,
+    /// They apply or undo a variant: one such thing at a time.
+    pub(in crate::autopilot) changes: bool,
+    pub(in crate::autopilot) patience: Duration,
+}
+
+impl Ask {
+    /// With the target's own login, all or nothing.
+    pub(in crate::autopilot) fn target(statements: Vec<String>) -> Self {
+        Ask { statements, as_control: false, keep_going: false, changes: false, patience: CONTROL_PATIENCE }
+    }
+
+    /// With the `[control]` login, all or nothing.
+    pub(in crate::autopilot) fn control(statements: Vec<String>) -> Self {
+        Ask { as_control: true, ..Ask::target(statements) }
+    }
+
+    /// A failed statement does not stop the others.
+    pub(in crate::autopilot) fn keep_going(self) -> Self {
+        Ask { keep_going: true, ..self }
+    }
+
+    /// They apply or undo a variant.
+    pub(in crate::autopilot) fn changes(self) -> Self {
+        Ask { changes: true, ..self }
+    }
+
+    pub(in crate::autopilot) fn patience(self, patience: Duration) -> Self {
+        Ask { patience, ..self }
+    }
+}
