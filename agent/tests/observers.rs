@@ -120,7 +120,7 @@ fn ask(text: &str, password: &str) -> Result<Answers, v1::ControlResult> {
             as_control: login == Login::Control,
             statements: questions.iter().map(|question| question.sql.clone()).collect(),
             keep_going: true,
-            changes: false,
+            ..Default::default()
         });
         assert_eq!(result.id, 7);
         if result.version.is_empty() {
