@@ -114,11 +114,14 @@ impl Lab {
 }
 
 fn sql(actions: &[Action]) -> Vec<&str> {
-    let text = |action| match action {
-        &Action::Sql(ref sql) => sql.as_str(),
-        command => panic!("{command:?}"),
-    };
-    actions.iter().map(text).collect()
+    let mut texts = Vec::new();
+    for action in actions {
+        match action {
+            Action::Sql(sql) => texts.push(sql.as_str()),
+            command @ Action::Command { .. } => panic!("{command:?}"),
+        }
+    }
+    texts
 }
 
 /// Everything that a preset could leave changed: all settings, plugins, instruments and consumers.

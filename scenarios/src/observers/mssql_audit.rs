@@ -309,11 +309,14 @@ mod tests {
     }
 
     fn texts(actions: &[Action]) -> Vec<&str> {
-        let text = |action| match action {
-            &Action::Sql(ref sql) => sql.as_str(),
-            command => panic!("{command:?}"),
-        };
-        actions.iter().map(text).collect()
+        let mut texts = Vec::new();
+        for action in actions {
+            match action {
+                Action::Sql(sql) => texts.push(sql.as_str()),
+                command @ Action::Command { .. } => panic!("{command:?}"),
+            }
+        }
+        texts
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn targets(table: &str, wanted: usize, metadata: &[MetaDataColumn<'_>]) -> Resul
 fn take(targets: &[Target], rows: &mut dyn Source) -> Result<Option<TokenRow<'static>>, Fault> {
     let mut outcome = Ok(TokenRow::new());
     let more = rows.next(&mut |row| outcome = convert(targets, row));
-    Ok(outcome.map(|row| more.then_some(row))?)
+    outcome.map(|row| more.then_some(row))
 }
 
 fn convert(targets: &[Target], row: &[Value<'_>]) -> Result<TokenRow<'static>, Fault> {

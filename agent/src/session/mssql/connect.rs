@@ -87,7 +87,8 @@ async fn connect(target: &Target, at: &str, host: &str, port: u16) -> Result<Tcp
 
 async fn handshake(config: Config, socket: TcpStream) -> Result<(Box<Tds>, Look), Error> {
     let (wire, look) = Wire::new(socket);
-    Ok((Box::new(Client::connect(config, wire.compat_write()).await?), look))
+    let client = Box::pin(Client::connect(config, wire.compat_write())).await?;
+    Ok((Box::new(client), look))
 }
 
 /// The name also goes to the server, and is what its certificate is held against.
