@@ -125,6 +125,11 @@ impl Server<'_> {
                 "expect at most 4 cores and 1.4 GB of cache to be used: Express has such limits; Developer has none and \
                  costs nothing",
             ),
+            Some(AZURE_DATABASE) if self.changes_the_server() => Finding::fatal(
+                what,
+                "remove the variants with presets: Azure SQL Database has neither server audits nor event sessions of a \
+                 server, and no USE",
+            ),
             Some(AZURE_DATABASE) => Finding::warning(
                 what,
                 "expect no counters of the database: Azure SQL Database gives them other names; NOPM is counted all the \
@@ -132,6 +137,11 @@ impl Server<'_> {
             ),
             _ => Finding::note(what, "name it beside every figure"),
         })
+    }
+
+    /// Whether a variant switches something on that belongs to the server, as presets do.
+    fn changes_the_server(&self) -> bool {
+        self.study.variants.iter().any(|variant| !variant.change.footprint.is_empty())
     }
 
     /// Connections beside the sessions and the agents' spare ones: control statements and counters, and TPROC-C's orders.

@@ -88,9 +88,16 @@ pub(super) fn findings(study: &Study, answers: &Answers) -> Vec<Finding> {
 fn uncounted(study: &Study, answers: &Answers) -> Option<Finding> {
     let Answer::Failed(error) = answers.get(ORDERS)? else { return None };
     let district = tprocc::district(study.target.kind.dialect()?, study.target.database.as_deref());
+    let grant = match (study.target.kind, &study.target.database) {
+        (TargetKind::Mssql, Some(database)) => format!(
+            "USE [{}]; CREATE USER for that login, unless it has one; GRANT SELECT ON dbo.district to it",
+            database.replace(']', "]]")
+        ),
+        _ => format!("GRANT SELECT ON {district} to it"),
+    };
     Some(Finding::warning(
         format!("the control login cannot count orders, so that no run will have a NOPM: {error}"),
-        format!("GRANT SELECT ON {district} to it, or give [control] another login"),
+        format!("{grant}, or give [control] another login"),
     ))
 }
 

@@ -1,8 +1,8 @@
 //! SQL Server: its dynamic management views, all of them in one batch a reading.
 //!
 //! Microsoft's pages on `sys.dm_os_performance_counters`, `sys.dm_os_wait_stats`, `sys.dm_os_sys_info` and
-//! `sys.dm_exec_requests` say what the columns mean. A counter named "../sec" counts since the server's start
-//! (cntr_type 272696576), others are of the instant (65792). Names are as the server spells them. Every view needs VIEW SERVER
+//! `sys.dm_exec_requests` say what the columns mean. A counter named "../sec", the attention rate and times in
+//! milliseconds count since the server's start (cntr_type 272696576), others are of the instant (65792). Names are as the server spells them. Every view needs VIEW SERVER
 //! STATE, from 2022 VIEW SERVER PERFORMANCE STATE; an engine that only speaks SQL Server's protocol may lack some or all.
 
 use super::Part;

@@ -272,11 +272,15 @@ impl MssqlAudit {
         };
         let size =
             format!("SELECT audit_file_size FROM sys.dm_server_audit_status WHERE name = {}", national(&self.name));
-        vec![
+        let mut footprint = vec![
             growing("events_dropped", dropped("dropped_event_count")),
             growing("buffers_dropped", dropped("dropped_buffer_count")),
-            growing("bytes_written", size),
-        ]
+        ];
+        // The size is the current file's: where a file may be full and followed by another, it is not what was written.
+        if self.max_size_mb.is_none() {
+            footprint.push(growing("bytes_written", size));
+        }
+        footprint
     }
 
     fn named(&self, database: &str, view: &str) -> String {

@@ -31,12 +31,13 @@ pub(super) struct Edited {
 }
 
 /// Keys that exclude each other: setting the first from outside takes the others out of the file.
-const INSTEAD: [(&str, &[&str]); 5] = [
+const INSTEAD: [(&str, &[&str]); 6] = [
     ("schedule.transactions", &["measure"]),
     ("schedule.measure", &["transactions"]),
     ("target.socket", &["host", "port"]),
+    ("target.instance", &["port"]),
     ("target.host", &["socket"]),
-    ("target.port", &["socket"]),
+    ("target.port", &["socket", "instance"]),
 ];
 
 /// Applies the edits. A text that nothing changes comes back as it was, to the byte.

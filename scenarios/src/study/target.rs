@@ -78,6 +78,8 @@ const MYSQL_PORT: u32 = 3306;
 const MSSQL_PORT: u32 = 1433;
 /// What TDS allows. [MS-TDS 2.2.6.4]
 const PACKET_SIZES: std::ops::RangeInclusive<u32> = 512..=32_767;
+/// What SQL Server takes where every packet is encrypted.
+const TLS_PACKET_SIZE: u32 = 16_383;
 const DEADLINE: Duration = Duration::from_secs(30);
 const SERVICE_TIME: Duration = Duration::from_millis(1);
 const HOUR: Duration = Duration::from_secs(3600);
@@ -136,6 +138,9 @@ pub(super) fn target(root: &Section<'_>) -> Option<Target> {
             }
             if let Some(user) = &target.user {
                 refuse_windows_login(&section, user);
+            }
+            if let Some(host) = &target.host {
+                refuse_server_spelling(&section, host);
             }
             refuse(&section, &["path"], "only SQLite has a file", "remove it, or write kind = \"sqlite\"");
             let what = "only a simulated database has it";
@@ -201,12 +206,29 @@ fn mssql(section: &Section<'_>) -> Mssql {
         let what = "an access token says by itself whose it is";
         section.object("user", Objection::new(what, "remove it, or write login = \"sql\""));
     }
+    let packet_size = section.value("packet_size", count(PACKET_SIZES));
+    let all_encrypted = !matches!(section.item("tls").and_then(Item::as_str), Some("disabled" | "login-only"));
+    if packet_size.is_some_and(|size| size > TLS_PACKET_SIZE) && all_encrypted {
+        let what = format!("SQL Server takes at most {TLS_PACKET_SIZE} under TLS");
+        section.object("packet_size", Objection::new(what, format!("write packet_size = {TLS_PACKET_SIZE}")));
+    }
     Mssql {
         instance: section.value("instance", title),
         login,
         trust_server_certificate: section.value("trust_server_certificate", flag).unwrap_or(false),
         read_only_intent: section.value("read_only_intent", flag).unwrap_or(false),
-        packet_size: section.value("packet_size", count(PACKET_SIZES)),
+        packet_size,
+    }
+}
+
+/// What stands where in SQL Server's own spellings of a server: `host\instance`, `host,port`.
+fn refuse_server_spelling(section: &Section<'_>, host: &str) {
+    if let Some((name, instance)) = host.split_once('\\') {
+        let remedy = format!("write host = \"{name}\" and instance = \"{instance}\"");
+        section.object("host", Objection::new("has an instance in it", remedy));
+    } else if let Some((name, port)) = host.split_once(',') {
+        let remedy = format!("write host = \"{name}\" and port = {}", port.trim());
+        section.object("host", Objection::new("has a port in it", remedy));
     }
 }
 

@@ -16,6 +16,9 @@ use super::Tds;
 /// How long a server may take to end a statement. After as long the watchdog drops the session anyway.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// Why anybody wants it to end.
+const LATE: &str = "it went past target.deadline, or past the end of the load";
+
 /// What a session looks at while it waits for the server.
 #[derive(Debug, Default)]
 pub(super) struct Stop(Notify);
@@ -59,13 +62,11 @@ impl Stop {
 
 async fn attention(client: &mut Tds) -> Fault {
     match tokio::time::timeout(PATIENCE, client.cancel_query()).await {
-        Ok(Ok(())) => Fault::new(FaultKind::Deadline, "stopped by an attention, as it ran for too long"),
-        Ok(Err(error)) => {
-            Fault::new(FaultKind::ConnectionLost, format!("ran for too long and could not be stopped: {error}"))
-        }
+        Ok(Ok(())) => Fault::new(FaultKind::Deadline, format!("{LATE}; ended by an attention")),
+        Ok(Err(error)) => Fault::new(FaultKind::ConnectionLost, format!("{LATE}; it could not be stopped: {error}")),
         Err(_) => Fault::new(
             FaultKind::ConnectionLost,
-            format!("ran for too long, and the server did not end it within {PATIENCE:?} of being asked to"),
+            format!("{LATE}; the server did not end it within {PATIENCE:?} of being asked to"),
         ),
     }
 }

@@ -16,6 +16,8 @@ use crate::ledger::{Fact, RunEnd};
 const GRACE: Duration = Duration::from_secs(5);
 /// Agents stop queries and drop sessions that do not end; then the run goes on without them.
 const STOP_PATIENCE: Duration = Duration::from_secs(15);
+/// How long a checkpoint may take: a large database that has not had one for hours writes for minutes.
+const CHECKPOINT_PATIENCE: Duration = Duration::from_secs(900);
 
 impl Flight<'_> {
     /// Stops the load, waits for the last samples, lets the database settle, and writes down how it went.
@@ -145,14 +147,16 @@ impl Flight<'_> {
         if !pilot.study.schedule.checkpoint || self.facts.start_at_ns.is_none() {
             return Ok(());
         }
-        let sql = match pilot.study.target.kind {
-            TargetKind::Sqlite => "PRAGMA wal_checkpoint(TRUNCATE)",
-            TargetKind::Mysql => "FLUSH ENGINE LOGS",
-            TargetKind::Mssql => "CHECKPOINT",
+        let one = |sql: &str| vec![sql.to_owned()];
+        let order = match pilot.study.target.kind {
+            TargetKind::Sqlite => Ask::control(one("PRAGMA wal_checkpoint(TRUNCATE)")),
+            TargetKind::Mysql => Ask::control(one("FLUSH ENGINE LOGS")),
+            // Of the database that the connection is in, which is the target's: [control] may have one of its own.
+            TargetKind::Mssql => Ask::target(one("CHECKPOINT")),
             TargetKind::Simulated => return Ok(()),
         };
         let agent = pilot.spokesman()?;
-        let failure = match pilot.ask(&agent, Ask::control(vec![sql.to_owned()])).await {
+        let failure = match pilot.ask(&agent, order.patience(CHECKPOINT_PATIENCE)).await {
             Ok(result) => result.error,
             Err(halt) => halt.message(),
         };

@@ -182,7 +182,9 @@ fn a_target_of_sql_server_is_refused_with_its_own_words() {
         ],
     );
     for (set, key, words) in [
-        (&["target.instance=A", "target.port=1434"][..], "target.instance", "port is there too"),
+        (&["target.host='db1\\A'"][..], "target.host", "write host = \"db1\" and instance = \"A\""),
+        (&["target.host='db1,1434'"], "target.host", "write host = \"db1\" and port = 1434"),
+        (&["target.packet_size=16384"], "target.packet_size", "at most 16383 under TLS"),
         (&[trust, "target.tls=verify"], "target.trust_server_certificate", "tls says that the certificate is verified"),
         (&[trust, "target.tls=strict"], "target.trust_server_certificate", "name the authority with ca_file"),
         (&[trust, "target.tls=disabled"], "target.trust_server_certificate", "no certificate without TLS"),
@@ -226,6 +228,12 @@ fn a_target_of_sql_server_is_read() {
         packet_size: Some(16_384),
     };
     assert_eq!(target.mssql, expected);
+    let both = base.replace("[target]", "[target]\ninstance = \"A\"\nport = 1434");
+    let found = refused(&both, &[]);
+    assert!(found.len() == 1 && found[0].contains("target.instance: port is there too"), "{found:?}");
+    // From outside the one takes the other out.
+    assert_eq!(read(&both, &with(&["target.port=1435"])).unwrap().target.mssql.instance, None);
+    assert_eq!(read(&both, &with(&["target.instance=B"])).unwrap().target.mssql.instance.as_deref(), Some("B"));
     let strict = read(&base, &with(&["target.tls=strict", "target.ca_file=/ca.pem", "target.server_name=db"])).unwrap();
     assert_eq!(strict.target.tls, Tls::Strict);
 }
