@@ -120,8 +120,10 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<Option<ExitStatus>> {
         return Ok(Some(status));
     }
     end_group(child, Signal::SIGTERM);
-    if wait_until(child, Instant::now() + GRACE)?.is_none() {
-        end_group(child, Signal::SIGKILL);
+    let ended = wait_until(child, Instant::now() + GRACE)?.is_some();
+    // Whoever is left of its group: a child may ignore what its parent heeded.
+    end_group(child, Signal::SIGKILL);
+    if !ended {
         child.wait()?;
     }
     Ok(None)

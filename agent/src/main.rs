@@ -44,8 +44,11 @@ fn follow_parent() {
     }
 }
 
+/// tiberius logs every error of the server, on the thread of the load; faults are counted and told anyway.
+const LOGGED: &str = "info,tiberius=off";
+
 fn start_log(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOGGED));
     let colour = std::io::stderr().is_terminal();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr);
     match format {

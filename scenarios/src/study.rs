@@ -89,6 +89,8 @@ impl Study {
     pub fn control_target(&self) -> Target {
         let mut target = self.target.clone();
         if let Some(control) = &self.control {
+            // It has a user and a password, which no access token has.
+            target.mssql.login = MssqlLogin::Sql;
             target.user = Some(control.user.clone());
             target.password_source = control.password_source.clone();
             target.password = control.password.clone();

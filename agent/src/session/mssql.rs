@@ -7,7 +7,8 @@
 //!
 //! A session asks for nothing of its own but, once, for its id and the version, and sets LOCK_TIMEOUT to the deadline: at
 //! the default of -1 a lock is waited for without end. The other settings are the server's for ODBC clients, that is
-//! ANSI_NULLS, QUOTED_IDENTIFIER and the like ON, XACT_ABORT OFF. The latter means that a failed statement leaves its
+//! ANSI_NULLS, QUOTED_IDENTIFIER and the like ON; NOCOUNT, IMPLICIT_TRANSACTIONS and XACT_ABORT are switched OFF, whatever the server's
+//! `user options` are. The latter means that a failed statement leaves its
 //! transaction open; whoever runs transactions rolls back after every fault, so nothing is committed by halves.
 //!
 //! Affected rows are what the server counts for statements that return no rows. tiberius does not tell the counts of a
@@ -58,6 +59,7 @@ pub struct MssqlSession {
     version: Box<str>,
     route: String,
     text: String,
+    in_transaction: bool,
 }
 
 impl MssqlSession {
@@ -116,7 +118,17 @@ impl Session for MssqlSession {
         let Opened { client, id, version, route } = Box::pin(connect::open(target)).await?;
         let plans = statements.iter().map(Plan::new).collect();
         let stop = Arc::default();
-        Ok(MssqlSession { client, statements, plans, stop, id, version, route, text: String::new() })
+        Ok(MssqlSession {
+            client,
+            statements,
+            plans,
+            stop,
+            id,
+            version,
+            route,
+            text: String::new(),
+            in_transaction: false,
+        })
     }
 
     fn may_let_in(fault: &Fault) -> bool {
@@ -129,6 +141,10 @@ impl Session for MssqlSession {
     }
 
     async fn execute(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
+        // A wish that was meant for the transaction before, which ended first.
+        if !self.in_transaction {
+            self.stop.forget();
+        }
         let statement = &self.statements[usize::from(stmt.0)];
         if statement.slots.len() != params.len() {
             return Err(text::mismatch(&statement.sql, params.len()));
@@ -146,12 +162,15 @@ impl Session for MssqlSession {
 
     /// A request to the transaction manager, at the isolation level of the session, whatever the access.
     async fn begin(&mut self, _access: Access) -> Result<(), Fault> {
+        self.stop.forget();
+        self.in_transaction = true;
         self.client.begin_transaction().await.map_err(fault::of)
     }
 
     /// Never stopped by an interrupt, which would leave its outcome open.
     async fn commit(&mut self) -> Result<(), Fault> {
         let result = self.client.commit_transaction().await;
+        self.in_transaction = false;
         self.stop.forget();
         result.map_err(|error| fault::of_commit(fault::of(error)))
     }
@@ -159,6 +178,7 @@ impl Session for MssqlSession {
     async fn rollback(&mut self) -> Result<(), Fault> {
         // Whatever was to be stopped before is over.
         self.stop.forget();
+        self.in_transaction = false;
         match self.client.rollback_transaction().await.map_err(fault::of) {
             Err(fault) if fault::is_no_transaction(&fault) => Ok(()),
             result => result,
@@ -219,7 +239,7 @@ mod tests {
     #[test]
     fn a_session_without_its_buffers_is_small() {
         let size = size_of::<MssqlSession>();
-        assert!(size <= 160, "{size} bytes");
+        assert!(size <= 168, "{size} bytes");
     }
 
     #[test]

@@ -43,7 +43,12 @@ async fn log_in(target: &Target, at: &str) -> Result<Opened, Fault> {
     let mut hello = Hello::default();
     // A lock is waited for as long as a transaction may take, and not for ever.
     let limit = i32::try_from(target.deadline.as_millis()).unwrap_or(i32::MAX);
-    let sql = format!("SET LOCK_TIMEOUT {limit}; SELECT @@SPID, @@VERSION");
+    // What a server's administrator may have made its default for all (`user options`) and no login switches off: counts
+    // that are kept back, and transactions that nobody begins or ends.
+    let sql = format!(
+        "SET NOCOUNT OFF; SET IMPLICIT_TRANSACTIONS OFF; SET XACT_ABORT OFF; SET LOCK_TIMEOUT {limit}; SELECT @@SPID, \
+         @@VERSION"
+    );
     answer::of_batch(&sql, &mut client, &mut hello).await?;
     let route = route(target, look.is_encrypted());
     Ok(Opened { client, id: hello.id, version: hello.version.into(), route })

@@ -151,7 +151,7 @@ mod tests {
         ]);
         assert_eq!(
             plan.declaration(&statement),
-            "@P1 char(16), @P2 bigint, @P3 nvarchar(4000), @P4 nvarchar(max), @P5 decimal(19,4), @P6 datetime2(6), \
+            "@P1 char(16), @P2 bigint, @P3 nvarchar(4000), @P4 nvarchar(max), @P5 decimal(23,4), @P6 datetime2(6), \
              @P7 nvarchar(4000), @P8 varbinary(max)"
         );
     }

@@ -66,8 +66,9 @@ impl Kind {
             Kind::Int => "bigint",
             Kind::Float => "float",
             Kind::Decimal(digits) => {
-                // A value has up to 19 digits. Writing to a String cannot fail.
-                return write!(out, "decimal({},{digits})", digits.max(19)).unwrap_or_default();
+                // A value has up to 19 digits, all of which may stand before the point of another one. Writing to a String
+                // cannot fail.
+                return write!(out, "decimal({},{digits})", (19 + digits).min(38)).unwrap_or_default();
             }
             Kind::Unknown | Kind::Text => "nvarchar(4000)",
             Kind::LongText => "nvarchar(max)",

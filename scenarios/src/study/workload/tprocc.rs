@@ -37,6 +37,11 @@ pub(super) fn shape(section: &Section<'_>, default: &Shape, target: Option<Targe
         let what = "SQLite has no stored procedures";
         section.object("calls", Objection::new(what, "write calls = \"statements\", or remove it"));
     }
+    if shape.calls == Calls::Statements && shape.protocol == Protocol::Text && target == Some(TargetKind::Mssql) {
+        let key = if section.has("protocol") { "protocol" } else { "calls" };
+        let what = "a batch of SQL Server does not tell this client how many rows it changed, and TPROC-C goes by that";
+        section.object(key, Objection::new(what, "write protocol = \"prepared\""));
+    }
     if shape.calls == Calls::Procedures && shape.protocol == Protocol::Text {
         let key = if section.has("protocol") { "protocol" } else { "calls" };
         let what = "procedures give their results back to prepared calls only";
