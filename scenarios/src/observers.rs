@@ -11,7 +11,6 @@ mod log_output;
 mod mssql_audit;
 mod mssql_xe;
 mod performance_schema;
-mod quote;
 mod server_audit;
 mod slow_log;
 mod userstat;

@@ -5,9 +5,11 @@
 
 mod call;
 mod lex;
+mod quote;
 
 pub use call::Call;
 pub use lex::{batches, first_word, has_placeholder, is_go, split, verbatim_length};
+pub use quote::{bracketed, literal, national};
 
 use self::lex::{Piece, pieces};
 use crate::session::Dialect;

@@ -15,7 +15,7 @@ mod transaction;
 pub use transaction::TprocC;
 
 use crate::session::Dialect;
-use crate::sql::Protocol;
+use crate::sql::{Protocol, bracketed};
 
 /// Everything that the study says about the workload, and what all its seats share.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,7 +93,7 @@ pub fn orders_query(dialect: Dialect, database: Option<&str>) -> String {
 /// The table that it is in; quoted, as a name may hold a hyphen.
 pub(crate) fn district(dialect: Dialect, database: Option<&str>) -> String {
     let place = database.map(|name| match dialect {
-        Dialect::Mssql => format!("[{}].dbo.", name.replace(']', "]]")),
+        Dialect::Mssql => format!("{}.dbo.", bracketed(name)),
         Dialect::Mysql | Dialect::Sqlite => format!("`{}`.", name.replace('`', "``")),
     });
     match (place, dialect) {

@@ -3,7 +3,8 @@
 //! Engines that only speak its protocol lack views, settings and functions: what cannot be asked of them is told as that
 //! and stops nothing.
 
-use super::{AgentFacts, Answer, Answers, Finding, Login, Question, rows};
+use super::{AgentFacts, Answer, Answers, Finding, Login, Question, quoted, rows};
+use crate::sql::bracketed;
 use crate::study::{Pacing, Profile, Study, Workload};
 
 const SERVER: &str = "server";
@@ -209,7 +210,7 @@ impl Server<'_> {
             "the control login {login} may not see the server's state: its runs will have no TPM, no batch requests, no \
              waits and no CPU of the server's process, and cannot look at requests"
         );
-        Some(Finding::warning(what, format!("USE master; GRANT {name} TO [{}]", login.replace(']', "]]"))))
+        Some(Finding::warning(what, format!("USE master; GRANT {name} TO {}", bracketed(login))))
     }
 
     /// A login that may not see them has been told so.
@@ -259,9 +260,9 @@ impl Server<'_> {
     fn keep_database_setting(&self, column: &str, value: &str) -> String {
         let database = self.study.target.database.as_deref().unwrap_or_default();
         format!(
-            "keep it the same in all runs: [[require]] sql = \"SELECT {column} FROM sys.databases WHERE name = '{}'\", \
+            "keep it the same in all runs: [[require]] sql = \"SELECT {column} FROM sys.databases WHERE name = {}\", \
              equals = \"{value}\"",
-            database.replace('\'', "''")
+            quoted(database)
         )
     }
 

@@ -1,6 +1,7 @@
 //! Whether the tables are there and fit the study, and the required settings hold.
 
 use super::{Answer, Answers, Finding, Login, Question, quoted_list};
+use crate::sql::bracketed;
 use crate::study::{Require, Study, TargetKind, Workload};
 use crate::tprocc;
 use crate::workload::Expectation;
@@ -90,8 +91,8 @@ fn uncounted(study: &Study, answers: &Answers) -> Option<Finding> {
     let district = tprocc::district(study.target.kind.dialect()?, study.target.database.as_deref());
     let grant = match (study.target.kind, &study.target.database) {
         (TargetKind::Mssql, Some(database)) => format!(
-            "USE [{}]; CREATE USER for that login, unless it has one; GRANT SELECT ON dbo.district to it",
-            database.replace(']', "]]")
+            "USE {}; CREATE USER for that login, unless it has one; GRANT SELECT ON dbo.district to it",
+            bracketed(database)
         ),
         _ => format!("GRANT SELECT ON {district} to it"),
     };

@@ -6,6 +6,7 @@
 //! STATE, from 2022 VIEW SERVER PERFORMANCE STATE; an engine that only speaks SQL Server's protocol may lack some or all.
 
 use super::Part;
+use crate::sql::national;
 
 /// Program name of every connection that vufleet opens.
 const PROGRAM: &str = "vufleet";
@@ -88,10 +89,10 @@ fn performance(database: Option<&str>) -> String {
         let instance = match (instance, database) {
             (Instance::None, _) => "N''".to_owned(),
             (Instance::Total, _) => "N'_Total'".to_owned(),
-            (Instance::Database, Some(name)) => quoted(name),
+            (Instance::Database, Some(name)) => national(name),
             (Instance::Database, None) => "DB_NAME()".to_owned(),
         };
-        let names: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        let names: Vec<String> = names.iter().map(|name| national(name)).collect();
         // The object's name begins with the instance of the server: SQLServer: or MSSQL$NAME:.
         format!(
             "(object_name LIKE N'%:{object}%' AND instance_name = {instance} AND counter_name IN ({}))",
@@ -100,8 +101,4 @@ fn performance(database: Option<&str>) -> String {
     };
     let wanted: Vec<String> = COUNTERS.iter().map(of).collect();
     format!("SELECT RTRIM(counter_name), cntr_value FROM sys.dm_os_performance_counters WHERE {}", wanted.join(" OR "))
-}
-
-fn quoted(text: &str) -> String {
-    format!("N'{}'", text.replace('\'', "''"))
 }

@@ -1,7 +1,7 @@
 //! Where MySQL writes its general and slow query logs: one setting, `log_output`, for both.
 
-use super::quote::literal;
 use super::{remember, require, sql};
+use crate::sql::literal;
 use crate::study::{Action, Remember, Require};
 
 /// Where a log goes.

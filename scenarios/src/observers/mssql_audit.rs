@@ -3,8 +3,8 @@
 //! Switching an audit on succeeds even where its file cannot be made; only `sys.dm_server_audit_status` tells, which is why
 //! `verify` reads it. The specification goes first when undoing: an audit that one still names cannot be dropped cleanly.
 
-use super::quote::{bracketed, national};
 use super::{growing, require, sql};
+use crate::sql::{bracketed, national};
 use crate::study::{Action, Change, When};
 
 /// What SQL Server does when the audit's file cannot be written.

@@ -3,8 +3,8 @@
 //! Durations are microseconds in predicates. A predicate has no lists, so sessions are joined with OR; all of it may have
 //! 3000 characters.
 
-use super::quote::{bracketed, national};
 use super::{growing, require, sql};
+use crate::sql::{bracketed, national};
 use crate::study::{Action, Change, Footprint, Require, When};
 
 /// An event of the package `sqlserver`.

@@ -3,8 +3,8 @@
 //! The schema as a whole is on or off from the server's start to its end: where it is off there is nothing to switch, and
 //! `verify` says so. What was enabled before is remembered as a JSON list of names, because it may be any set of them.
 
-use super::quote::literal;
 use super::{growing, remember, require, sql};
+use crate::sql::literal;
 use crate::study::{Action, Change, Remember, Require, When};
 
 /// Parameters of the preset `performance-schema`.

@@ -10,8 +10,8 @@
 //!
 //! No query tells the size of the audit's file: the plugin makes it unreadable to LOAD_FILE.
 
-use super::quote::literal;
 use super::{growing, remember, require, sql};
+use crate::sql::literal;
 use crate::study::{Action, Change, Remember, Require, When};
 
 /// A class of events of the plugin.

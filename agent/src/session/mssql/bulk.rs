@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tiberius::{MetaDataColumn, SqlBulkCopyOption, TokenRow};
 use vufleet_scenarios::session::{Fault, FaultKind, Source, Value};
+use vufleet_scenarios::sql::bracketed;
 
 use super::column::Target;
 use super::{Tds, fault};
@@ -19,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Loads all rows. Returns how many there were.
 pub(super) async fn load(client: &mut Tds, table: &str, columns: &[&str], rows: &mut dyn Source) -> Result<u64, Fault> {
-    let quoted: Vec<String> = columns.iter().map(|column| quote(column)).collect();
+    let quoted: Vec<String> = columns.iter().map(|column| bracketed(column)).collect();
     let columns: Vec<&str> = quoted.iter().map(String::as_str).collect();
     let metadata = client.column_metadata(table, &columns).await.map_err(fault::of)?;
     let targets = targets(table, columns.len(), &metadata)?;
@@ -30,11 +31,6 @@ pub(super) async fn load(client: &mut Tds, table: &str, columns: &[&str], rows: 
         loaded += batch.send(client, &mut next, rows).await?;
     }
     Ok(loaded)
-}
-
-/// In brackets, so that a column may have any name.
-fn quote(column: &str) -> String {
-    format!("[{}]", column.replace(']', "]]"))
 }
 
 fn targets(table: &str, wanted: usize, metadata: &[MetaDataColumn<'_>]) -> Result<Vec<Target>, Fault> {

@@ -1,17 +1,17 @@
 //! Names and texts as they stand in SQL, whatever is in them.
 
 /// A name in T-SQL: `[a]]b]`.
-pub(super) fn bracketed(name: &str) -> String {
+pub fn bracketed(name: &str) -> String {
     format!("[{}]", name.replace(']', "]]"))
 }
 
 /// A Unicode text in T-SQL: `N'it''s'`.
-pub(super) fn national(text: &str) -> String {
+pub fn national(text: &str) -> String {
     format!("N'{}'", text.replace('\'', "''"))
 }
 
 /// A text in MySQL. Whether a backslash escapes there depends on `sql_mode`, so a text with one is written as its bytes.
-pub(super) fn literal(text: &str) -> String {
+pub fn literal(text: &str) -> String {
     if text.contains('\\') {
         let digits: String = text.bytes().map(|byte| format!("{byte:02X}")).collect();
         return format!("_utf8mb4 x'{digits}'");
