@@ -239,14 +239,20 @@ impl Varied {
     }
 }
 
-#[tokio::test]
-async fn a_variant_is_kept_through_a_reconnect_and_undone_for_the_next_coordinator() {
-    let varied = Varied::new();
+/// An agent that keeps what undoes the variant of run 5 for coordinator 7 with ledger 70.
+async fn holding(varied: &Varied) -> (Lab, Stream) {
     let mut lab = Lab::start().await;
     let mut first = lab.stream().await;
     first.welcome_by(7, 70, 0);
     first.hold(5, &varied.file());
     while first.held().await != [5] {}
+    (lab, first)
+}
+
+#[tokio::test]
+async fn a_variant_is_kept_through_a_reconnect_and_undone_for_the_next_coordinator() {
+    let varied = Varied::new();
+    let (mut lab, first) = holding(&varied).await;
     drop(first);
 
     let mut again = lab.stream().await;
@@ -281,11 +287,7 @@ async fn a_variant_that_is_released_stays_as_it_is() {
 #[tokio::test]
 async fn a_variant_of_another_ledger_is_undone_without_a_word() {
     let varied = Varied::new();
-    let mut lab = Lab::start().await;
-    let mut first = lab.stream().await;
-    first.welcome_by(7, 70, 0);
-    first.hold(5, &varied.file());
-    while first.held().await != [5] {}
+    let (mut lab, first) = holding(&varied).await;
     drop(first);
     let mut next = lab.stream().await;
     next.welcome_by(8, 80, 0);
@@ -297,11 +299,7 @@ async fn a_variant_of_another_ledger_is_undone_without_a_word() {
 #[tokio::test]
 async fn an_agent_that_is_told_to_end_undoes_its_variants_first() {
     let varied = Varied::new();
-    let mut lab = Lab::start().await;
-    let mut first = lab.stream().await;
-    first.welcome_by(7, 70, 0);
-    first.hold(5, &varied.file());
-    while first.held().await != [5] {}
+    let (lab, mut first) = holding(&varied).await;
     let pid = nix::unistd::Pid::from_raw(lab.agent.id().cast_signed());
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
     assert_eq!(first.undone().await, (5, String::new()));
