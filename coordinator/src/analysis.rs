@@ -20,6 +20,8 @@ mod outage;
 pub mod requests;
 mod run;
 pub mod sample;
+mod settings;
+mod spread;
 pub mod statistics;
 pub mod verdict;
 pub mod waits;
@@ -34,10 +36,13 @@ use serde_json::Value;
 pub use cell::Cell;
 pub use change::{Change, Conclusion};
 pub use metric::{Metric, Metrics};
-pub use run::{HostReport, KindLatencies, KindReport, RunReport, WholeRun};
+pub use run::{HostReport, KindLatencies, KindReport, RunReport, SwitchReport, WholeRun};
+pub use settings::{SettingChange, SettingsReport};
+pub use spread::{BlockDrift, NoiseFloor, Outlier, UntilReport};
 
 use crate::ledger::{
-    Ledger, LedgerError, MeasureFacts, Outline, Pace, ProfileOutline, RunId, RunRecord, StudyRecord, StudyState,
+    Ledger, LedgerError, MeasureFacts, Outline, Pace, ProfileOutline, RunId, RunRecord, ScheduleOutline, StudyRecord,
+    StudyState,
 };
 use fold::Fold;
 use verdict::Verdict;
@@ -74,6 +79,20 @@ pub struct Report {
     pub measure: MeasureFacts,
     /// Runs wanted of each cell.
     pub repetitions: u32,
+    /// How that number came about, where the study does not name it.
+    pub until: Option<UntilReport>,
+    /// Times and order of the runs.
+    pub schedule: Option<ScheduleOutline>,
+    /// Variants beside the baseline in which the database is as it is there (A/A).
+    pub controls: Vec<String>,
+    /// What those variants differ by: noise.
+    pub noise_floor: Vec<NoiseFloor>,
+    /// Where a metric went over the blocks.
+    pub block_drift: Vec<BlockDrift>,
+    /// Runs that are far from the others of their cell. They count all the same.
+    pub outliers: Vec<Outlier>,
+    /// Settings of the database and the hosts, and what became of them.
+    pub settings: Vec<SettingsReport>,
     /// The finest window that this report rests on.
     pub interval_s: Option<f64>,
     /// In the order of the study.
@@ -187,6 +206,13 @@ impl Report {
             confidence: outline.confidence,
             measure: outline.measure,
             repetitions: outline.repetitions,
+            until: None,
+            schedule: outline.schedule.clone(),
+            controls: outline.controls.clone(),
+            noise_floor: Vec::new(),
+            block_drift: Vec::new(),
+            outliers: Vec::new(),
+            settings: Vec::new(),
             interval_s: interval_ns.map(|ns| ns as f64 / 1e9),
             target: TargetReport {
                 kind: outline.target.clone(),

@@ -23,7 +23,7 @@ use rusqlite::{Connection, OpenFlags};
 pub use error::LedgerError;
 pub use events::Recorded;
 pub use facts::{DrivingAgent, Fact, MeasureFacts, RunEnd, RunFacts, StudyFacts};
-pub use outline::{KindOutline, OrderEntry, Outline, Pace, ProfileOutline};
+pub use outline::{KindOutline, OrderEntry, Outline, Pace, ProfileOutline, ScheduleOutline, UntilOutline};
 pub use runs::{RunId, RunRecord};
 pub use standing::{Standing, Undo, UndoCheck, UndoStep};
 pub use studies::{StudyId, StudyRecord, StudyState};

@@ -20,7 +20,7 @@ pub struct PlannedRun {
     pub variant: String,
     /// Profile id.
     pub profile: String,
-    /// Repetition (block), counted from 1.
+    /// Repetition (block), counted from 1; 0 for a run of no block, in no cell, which shows the study's switches.
     pub repetition: u32,
 }
 
@@ -39,13 +39,16 @@ pub fn group(run: &PlannedRun) -> Group {
     Group { repetition: run.repetition, profile: run.profile.clone() }
 }
 
-/// Every run in order.
+/// Every run in order, with as many blocks as are made whatever they show.
 pub fn expand(study: &Study) -> Vec<PlannedRun> {
+    of_blocks(study, study.schedule.repetitions.at_least())
+}
+
+/// The same with so many blocks. Those of fewer blocks come first in it, and have the same numbers.
+pub fn of_blocks(study: &Study, blocks: u32) -> Vec<PlannedRun> {
     let cells = match study.schedule.order {
-        Order::Grouped => grouped(study),
-        Order::Blocks => {
-            (1..=study.schedule.repetitions).flat_map(|repetition| block(study, repetition)).collect::<Vec<_>>()
-        }
+        Order::Grouped => grouped(study, blocks),
+        Order::Blocks => (1..=blocks).flat_map(|repetition| block(study, repetition)).collect::<Vec<_>>(),
     };
     let number = |(index, (variant, profile, repetition)): (usize, (&Variant, &Profile, u32))| PlannedRun {
         number: u32::try_from(index + 1).expect("variants, profiles and repetitions are few"),
@@ -58,11 +61,11 @@ pub fn expand(study: &Study) -> Vec<PlannedRun> {
 
 type Cell<'a> = (&'a Variant, &'a Profile, u32);
 
-fn grouped(study: &Study) -> Vec<Cell<'_>> {
+fn grouped(study: &Study, blocks: u32) -> Vec<Cell<'_>> {
     let mut cells = Vec::new();
     for variant in &study.variants {
         for profile in &study.profiles {
-            cells.extend((1..=study.schedule.repetitions).map(|repetition| (variant, profile, repetition)));
+            cells.extend((1..=blocks).map(|repetition| (variant, profile, repetition)));
         }
     }
     cells
@@ -152,7 +155,7 @@ pub fn duration(study: &Study) -> PlanTime {
     let runs: Vec<RunTime> = study.profiles.iter().map(run).collect();
     let variants = u32::try_from(study.variants.len()).expect("variants are few");
     let pass: Duration = runs.iter().map(RunTime::at_least).sum();
-    let at_least = pass * variants * schedule.repetitions;
+    let at_least = pass * variants * schedule.repetitions.at_least();
     PlanTime { runs, total: measure.map(|_| at_least), at_least }
 }
 

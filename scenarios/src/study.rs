@@ -62,6 +62,10 @@ pub struct Study {
     pub schedule: Schedule,
     /// Settings of the database that must hold.
     pub require: Vec<Require>,
+    /// How the data gets back to where it was between runs; none: never.
+    pub reset: Option<Reset>,
+    /// Variants that are turned on in mid-run, for the eye; by their time. Each profile gets one run more for them.
+    pub switches: Vec<Switch>,
     /// States under comparison, at least one (named "baseline" when the study names none).
     pub variants: Vec<Variant>,
     /// What is sampled and how often.
@@ -469,7 +473,7 @@ pub struct Schedule {
     /// Whether a checkpoint is asked for after the window.
     pub checkpoint: bool,
     /// Runs of each cell.
-    pub repetitions: u32,
+    pub repetitions: Repetitions,
     /// How often an invalid run is repeated, at most, per cell and repetition.
     pub max_repeats: u32,
     /// Order of the runs.
@@ -478,6 +482,112 @@ pub struct Schedule {
     pub nest: Nest,
     /// New sessions a second and agent.
     pub connect_rate: f64,
+}
+
+/// How many runs each cell gets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Repetitions {
+    /// So many.
+    Fixed(u32),
+    /// As many as it takes, in two stages.
+    Until(Until),
+}
+
+impl Repetitions {
+    /// Blocks that are made whatever they show.
+    pub fn at_least(self) -> u32 {
+        match self {
+            Repetitions::Fixed(count) => count,
+            Repetitions::Until(until) => until.min,
+        }
+    }
+
+    /// Blocks that are made at most.
+    pub fn at_most(self) -> u32 {
+        match self {
+            Repetitions::Fixed(count) => count,
+            Repetitions::Until(until) => until.max,
+        }
+    }
+}
+
+/// Repetitions in two stages (Stein 1945): pilot blocks, then as many more as their standard deviation asks for. Looking at
+/// the interval again and again, and stopping when it looks narrow enough, would make it hold the truth too rarely.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Until {
+    /// Pilot blocks, at least 5.
+    pub min: u32,
+    /// No more blocks than this.
+    pub max: u32,
+    /// Half the width that the interval is to have, in per cent.
+    pub percent: f64,
+    /// Name of the metric whose interval it is, as in results: "tps", "nopm", ...
+    pub metric: &'static str,
+}
+
+/// How the data gets back to where it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reset {
+    /// When.
+    pub before: ResetBefore,
+    /// How.
+    pub method: ResetMethod,
+}
+
+/// When a database is reset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResetBefore {
+    /// Before every run.
+    Run,
+    /// Before the first run, and whenever the variant is another than in the run before.
+    Variant,
+}
+
+impl fmt::Display for Reset {
+    /// "snapshot before each run", ...
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &self.method {
+            ResetMethod::Rebuild => "tables built again",
+            ResetMethod::Actions(actions) => match actions.first() {
+                Some(Action::Command { name, .. }) => return write!(f, "command {name} {}", self.before),
+                _ => "SQL of the study",
+            },
+            ResetMethod::Snapshot => "snapshot",
+            ResetMethod::Backup(_) => "backup restored",
+        })?;
+        write!(f, " {}", self.before)
+    }
+}
+
+impl fmt::Display for ResetBefore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ResetBefore::Run => "before each run",
+            ResetBefore::Variant => "before each change of variant",
+        })
+    }
+}
+
+/// How a database is reset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResetMethod {
+    /// The workload's tables are dropped, made and filled again.
+    Rebuild,
+    /// Statements of the control login, or a command of an agent, in order.
+    Actions(Vec<Action>),
+    /// The database's files are copied back from a copy that was made before the first run.
+    Snapshot,
+    /// SQL Server: RESTORE DATABASE from this backup, as the server names the file.
+    Backup(String),
+}
+
+/// A variant that is turned on in mid-run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Switch {
+    /// After the start of the load.
+    pub at: Duration,
+    /// Which; it takes the place of the one before it.
+    pub variant: String,
 }
 
 /// The measured window.
@@ -498,6 +608,16 @@ pub enum Order {
     Grouped,
 }
 
+impl Order {
+    /// Name in studies and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Blocks => "blocks",
+            Order::Grouped => "grouped",
+        }
+    }
+}
+
 /// Nesting inside a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nest {
@@ -505,6 +625,16 @@ pub enum Nest {
     Profile,
     /// Variants shuffled, profiles shuffled inside each.
     Variant,
+}
+
+impl Nest {
+    /// Name in studies and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Nest::Profile => "profile",
+            Nest::Variant => "variant",
+        }
+    }
 }
 
 /// A setting that must hold.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::change::{self, Change};
 use super::statistics::Summary;
-use super::verdict::Verdict;
 use super::waits::{self, Wait};
 use super::{HostReport, Metric, Metrics, RunReport};
 use crate::ledger::Outline;
@@ -31,7 +30,7 @@ pub struct Cell {
 /// Every cell, profile by profile in the order of the study.
 pub(super) fn cells(outline: &Outline, runs: &[RunReport]) -> Vec<Cell> {
     let mut counted: change::Counted<'_> = BTreeMap::new();
-    for run in runs.iter().filter(|run| run.verdict() != Verdict::Invalid && !run.superseded) {
+    for run in runs.iter().filter(|run| run.counts()) {
         counted.entry((&run.variant, &run.profile)).or_default().insert(run.repetition, run);
     }
     let nobody = BTreeMap::new();

@@ -73,7 +73,13 @@ fn from_fact(fact: &Fact, measured: Option<&Measured>) -> Option<Reason> {
         Fact::WrongState { variant, found, .. } => {
             Some(Reason::WrongState { variant: variant.clone(), found: found.clone() })
         }
-        Fact::Applied { .. } | Fact::Reverted { .. } | Fact::Footprint { .. } | Fact::Note { .. } => None,
+        Fact::Applied { .. }
+        | Fact::Reverted { .. }
+        | Fact::Footprint { .. }
+        | Fact::Reset { .. }
+        | Fact::Switched { .. }
+        | Fact::Settings { .. }
+        | Fact::Note { .. } => None,
     }
 }
 

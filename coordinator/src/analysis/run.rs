@@ -17,7 +17,7 @@ use super::verdict::{Reason, Verdict, verdict};
 use super::waits::Wait;
 use super::window::Window;
 use super::witness::Witness;
-use crate::ledger::DrivingAgent;
+use crate::ledger::{DrivingAgent, Fact};
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
@@ -86,6 +86,21 @@ pub struct RunReport {
     pub connection: Option<String>,
     /// Load and database shared a machine.
     pub shared_host: bool,
+    /// Variants that were turned on in mid-run.
+    pub switches: Vec<SwitchReport>,
+    /// How long the reset before it took, seconds.
+    pub reset_s: Option<f64>,
+}
+
+/// A variant that was turned on in mid-run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SwitchReport {
+    /// Which.
+    pub variant: String,
+    /// When its first statement was sent.
+    pub from_ns: u64,
+    /// When its last one was answered.
+    pub to_ns: u64,
 }
 
 /// One transaction kind of a run.
@@ -162,6 +177,11 @@ impl RunReport {
         verdict(&self.reasons)
     }
 
+    /// Whether its cell counts it.
+    pub fn counts(&self) -> bool {
+        self.repetition > 0 && self.verdict() != Verdict::Invalid && !self.superseded
+    }
+
     /// Whether an interval counts as lying inside the window.
     pub fn in_window(&self, start_ns: u64, end_ns: u64) -> bool {
         self.window.is_some_and(|window| window.holds(start_ns, end_ns))
@@ -228,7 +248,26 @@ impl RunReport {
             target_version: facts.and_then(|facts| facts.target_version.clone()),
             connection: facts.and_then(|facts| facts.connection.clone()),
             shared_host: facts.is_some_and(|facts| facts.shared_host),
+            switches: switches(&fold.facts),
+            reset_s: fold.facts.iter().find_map(reset_s),
         }
+    }
+}
+
+fn switches(facts: &[Fact]) -> Vec<SwitchReport> {
+    let switch = |fact: &Fact| match fact {
+        Fact::Switched { variant, from_ns, to_ns } => {
+            Some(SwitchReport { variant: variant.clone(), from_ns: *from_ns, to_ns: *to_ns })
+        }
+        _ => None,
+    };
+    facts.iter().filter_map(switch).collect()
+}
+
+fn reset_s(fact: &Fact) -> Option<f64> {
+    match fact {
+        Fact::Reset { took_ns, .. } => Some(*took_ns as f64 / 1e9),
+        _ => None,
     }
 }
 

@@ -28,6 +28,13 @@ impl Report {
             confidence: self.confidence,
             measure: self.measure,
             repetitions: self.repetitions,
+            until: self.until,
+            schedule: self.schedule,
+            controls: self.controls,
+            noise_floor: self.noise_floor,
+            block_drift: self.block_drift,
+            outliers: self.outliers,
+            settings: self.settings,
             interval_s: self.interval_s,
             variants: self.variants,
             workload: self.workload,
@@ -107,6 +114,8 @@ impl RunReport {
             target_version: self.target_version,
             connection: self.connection,
             shared_host: self.shared_host,
+            switches: self.switches,
+            reset_s: self.reset_s,
         }
     }
 }

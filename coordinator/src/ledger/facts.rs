@@ -1,6 +1,6 @@
 //! What the coordinator itself knows about a study and its runs, as it is written down.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use vufleet_scenarios::study::Measure;
@@ -142,6 +142,34 @@ pub enum Fact {
         before: Option<u64>,
         /// After it.
         after: Option<u64>,
+    },
+    /// The data was brought back to where it was, before the load.
+    Reset {
+        /// When that was done.
+        at_ns: u64,
+        /// How long it took.
+        took_ns: u64,
+        /// Rows of the workload's tables afterwards; none where nobody counts them.
+        rows: Option<u64>,
+    },
+    /// A variant was turned on in mid-run.
+    Switched {
+        /// Which.
+        variant: String,
+        /// When its first statement was sent.
+        from_ns: u64,
+        /// When its last one was answered.
+        to_ns: u64,
+    },
+    /// Settings of the database or of a host, before the load and in the variant's state: those that are not as this study last
+    /// wrote them down of the same source. An absent value is of a setting that is gone.
+    Settings {
+        /// Whose: "database", or the name of an agent for its host.
+        source: String,
+        /// When they were read.
+        at_ns: u64,
+        /// By name.
+        values: BTreeMap<String, Option<String>>,
     },
     /// Worth keeping, of no consequence.
     Note {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use vufleet_scenarios::study::{Pacing, Profile, Study, TargetKind, Workload};
+use vufleet_scenarios::study::{Pacing, Profile, Repetitions, Study, Switch, TargetKind, Until, Variant, Workload};
 use vufleet_scenarios::tprocc::Calls;
 use vufleet_scenarios::{custom, oltp, tprocc};
 
@@ -31,6 +31,88 @@ pub struct Outline {
     pub repetitions: u32,
     /// The measured window.
     pub measure: MeasureFacts,
+    /// How many more blocks there may be, and what decides it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<UntilOutline>,
+    /// Times and order of the runs; none of ledgers of the first vufleets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleOutline>,
+    /// Variants in which the database is as it is in the baseline: what differs there is noise (A/A).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub controls: Vec<String>,
+}
+
+/// Repetitions until an interval is narrow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UntilOutline {
+    /// Pilot blocks.
+    pub min: u32,
+    /// Most blocks.
+    pub max: u32,
+    /// Half the width that the interval is to have, in per cent.
+    pub percent: f64,
+    /// Name of the metric whose interval it is.
+    pub metric: String,
+}
+
+impl UntilOutline {
+    fn of(repetitions: Repetitions) -> Option<UntilOutline> {
+        match repetitions {
+            Repetitions::Fixed(_) => None,
+            Repetitions::Until(Until { min, max, percent, metric }) => {
+                Some(UntilOutline { min, max, percent, metric: metric.to_owned() })
+            }
+        }
+    }
+}
+
+/// How a study was measured, for its report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleOutline {
+    /// Load before the window.
+    pub ramp_up_ns: u64,
+    /// Rest after the load.
+    pub settle_ns: u64,
+    /// Whether there was a checkpoint after each run.
+    pub checkpoint: bool,
+    /// "blocks" or "grouped".
+    pub order: String,
+    /// What is shuffled outside within a block: "profile" or "variant".
+    pub nest: String,
+    /// Repeats of an invalid run, at most.
+    pub max_repeats: u32,
+    /// How the data was reset and when, for people; none: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<String>,
+    /// Variants that are turned on in the runs of no cell: nanoseconds after the start of the load, and which.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<(u64, String)>,
+}
+
+impl ScheduleOutline {
+    fn of(study: &Study) -> ScheduleOutline {
+        let schedule = &study.schedule;
+        let switch = |switch: &Switch| (switch.at.as_nanos() as u64, switch.variant.clone());
+        ScheduleOutline {
+            ramp_up_ns: schedule.ramp_up.as_nanos() as u64,
+            settle_ns: schedule.settle.as_nanos() as u64,
+            checkpoint: schedule.checkpoint,
+            order: schedule.order.name().to_owned(),
+            nest: schedule.nest.name().to_owned(),
+            max_repeats: schedule.max_repeats,
+            reset: study.reset.as_ref().map(ToString::to_string),
+            switches: study.switches.iter().map(switch).collect(),
+        }
+    }
+}
+
+/// The variants beside the baseline that change as little as it does.
+fn controls(study: &Study) -> Vec<String> {
+    let Some(baseline) = study.variants.iter().find(|variant| variant.name == study.baseline()) else {
+        return Vec::new();
+    };
+    let same = |variant: &&Variant| variant.name != baseline.name && variant.change == baseline.change;
+    study.variants.iter().filter(same).map(|variant| variant.name.clone()).collect()
 }
 
 impl Outline {
@@ -43,7 +125,10 @@ impl Outline {
             confidence: study.report.confidence,
             variants: study.variants.iter().map(|variant| variant.name.clone()).collect(),
             profiles: study.profiles.iter().map(ProfileOutline::of).collect(),
-            repetitions: study.schedule.repetitions,
+            repetitions: study.schedule.repetitions.at_least(),
+            until: UntilOutline::of(study.schedule.repetitions),
+            schedule: Some(ScheduleOutline::of(study)),
+            controls: controls(study),
             measure: study.schedule.measure.into(),
         }
     }

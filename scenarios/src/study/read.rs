@@ -58,6 +58,8 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
         profiles,
         schedule,
         require,
+        reset: None,
+        switches: Vec::new(),
         variants,
         monitor,
         report,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::mistakes::Objection;
 use super::section::Section;
 use super::value::{choice, count, flag, integer, not_yet, number, time};
-use super::{Measure, Nest, Order, Schedule};
+use super::{Measure, Nest, Order, Repetitions, Schedule};
 
 const RAMP_UP: Duration = Duration::from_secs(60);
 const MEASURE: Duration = Duration::from_secs(240);
@@ -32,7 +32,7 @@ pub(super) fn schedule(root: &Section<'_>) -> Schedule {
         measure,
         settle: section.value("settle", time(Duration::ZERO..=DAY)).unwrap_or(SETTLE),
         checkpoint: section.value("checkpoint", flag).unwrap_or(false),
-        repetitions: repetitions(&section),
+        repetitions: Repetitions::Fixed(repetitions(&section)),
         max_repeats: section.value("max_repeats", count(0..=100)).unwrap_or(MAX_REPEATS),
         order: section
             .value("order", choice(&[("blocks", Order::Blocks), ("grouped", Order::Grouped)], &[]))

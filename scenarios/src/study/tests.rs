@@ -138,7 +138,7 @@ fn the_least_study_gets_every_default() {
             measure: Measure::Duration(Duration::from_secs(240)),
             settle: Duration::from_secs(60),
             checkpoint: false,
-            repetitions: 5,
+            repetitions: Repetitions::Fixed(5),
             max_repeats: 3,
             order: Order::Blocks,
             nest: Nest::Profile,
@@ -167,7 +167,7 @@ fn every_key_is_read() {
     assert_eq!(study.report, ReportChoice { baseline: "audit".to_owned(), confidence: 0.9, relative_only: true });
     let schedule = &study.schedule;
     assert_eq!((schedule.order, schedule.nest, schedule.checkpoint), (Order::Grouped, Nest::Variant, true));
-    assert_eq!((schedule.repetitions, schedule.max_repeats, schedule.connect_rate), (7, 1, 10.0));
+    assert_eq!((schedule.repetitions.at_most(), schedule.max_repeats, schedule.connect_rate), (7, 1, 10.0));
 }
 
 #[test]
