@@ -72,6 +72,11 @@ impl Ledger {
         Ok(Ledger { path, connection, _lock: None })
     }
 
+    /// Whether somebody writes to it now: a study that says it is running runs only then.
+    pub fn has_writer(&self) -> bool {
+        self._lock.is_some() || self.path.parent().is_some_and(lock::is_taken)
+    }
+
     /// Where the ledger is.
     pub fn path(&self) -> &Path {
         &self.path
