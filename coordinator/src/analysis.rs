@@ -37,7 +37,7 @@ pub use cell::Cell;
 pub use change::{Change, Conclusion};
 pub use metric::{Metric, Metrics};
 pub use run::{HostReport, KindLatencies, KindReport, RunReport, SwitchReport, WholeRun};
-pub use settings::{SettingChange, SettingsReport};
+pub use settings::{SettingCause, SettingChange, SettingsReport};
 pub use spread::{BlockDrift, NoiseFloor, Outlier, UntilReport};
 
 use crate::ledger::{
@@ -145,15 +145,18 @@ pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, 
     let study = ledger.study(study)?;
     let mut runs = Vec::new();
     let mut interval_ns = None;
-    for run in ledger.runs(&study.id)? {
+    let records = ledger.runs(&study.id)?;
+    let facts = records.iter().map(|run| Ok((run, ledger.facts(run.id)?))).collect::<Result<Vec<_>, LedgerError>>()?;
+    let settings = settings::settings(&facts);
+    for run in &records {
         if run.end.is_none() && study.state == StudyState::Running {
             continue; // under way
         }
         interval_ns = interval_ns.or(run.facts.as_ref().map(|facts| facts.interval_ns));
-        runs.extend(fold_run(ledger, &study.outline, &run)?);
+        runs.extend(fold_run(ledger, &study.outline, run)?);
     }
     supersede(&mut runs);
-    let report = Report::of(study, runs, interval_ns);
+    let report = Report { settings, ..Report::of(study, runs, interval_ns) };
     Ok(if report.relative_only && !options.absolute { report.withheld() } else { report })
 }
 

@@ -10,7 +10,7 @@ use vufleet_scenarios::study::{Order as RunOrder, TargetKind};
 
 use super::pilot::{Ask, Pilot};
 use super::roster::{self, Roster};
-use super::run::{Order, Trouble, fly};
+use super::run::{Order, Trouble, fly, settings};
 use super::{Halt, preflight, undo};
 use crate::analysis::{self, verdict::Verdict};
 use crate::ledger::{RunId, StudyFacts, StudyId, StudyState};
@@ -33,6 +33,10 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     let study_id = begin(pilot, &pilot.study.name.clone()).await?;
     let ended = fly_all(pilot, &study_id).await;
     pilot.finish_up();
+    let read = match ended {
+        Ok(()) => settings::read_last(pilot, &study_id).await,
+        Err(_) => Ok(()),
+    };
     let (state, message) = match &ended {
         Ok(()) | Err(Halt::Short(_)) => (StudyState::Finished, String::new()),
         Err(Halt::Stopped) => (StudyState::Interrupted, Halt::Stopped.message()),
@@ -48,6 +52,7 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     // The first thing that went wrong is the one to tell.
     ended?;
     settled?;
+    read?;
     written?;
     reported
 }
