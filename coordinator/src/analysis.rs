@@ -5,6 +5,7 @@
 
 mod cell;
 mod change;
+pub mod compare;
 pub mod counters;
 mod drift;
 pub mod fold;

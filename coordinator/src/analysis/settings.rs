@@ -9,25 +9,27 @@ mod track;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Serialize;
 use track::Tracks;
 
 use crate::ledger::{Fact, RunRecord};
 
 /// Settings of one source.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SettingsReport {
     /// [`DATABASE`](crate::ledger::DATABASE), or the name of an agent for its host.
     pub source: String,
     /// As they were before the first run, in no variant, by name.
     pub before: BTreeMap<String, String>,
     /// Those that were otherwise later, in the order of the runs. What a variant changes is here once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<SettingChange>,
     /// Whether they were read after the last run too.
     pub read_after: bool,
 }
 
 /// A setting that changed between two runs, or that a variant changes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SettingChange {
     /// Its name.
     pub name: String,
@@ -36,21 +38,26 @@ pub struct SettingChange {
     /// That run's variant.
     pub variant: String,
     /// What it was; none: it was not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// What it is then; none: it is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// Whose doing it is.
+    #[serde(flatten)]
     pub cause: SettingCause,
 }
 
 /// Why a setting is not what it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "cause", rename_all = "snake_case")]
 pub enum SettingCause {
     /// The variant: it is so in every run of it, and the same as before in the runs of others.
     Variant,
     /// Nobody's that is known: it changed while the study was under way.
     Meanwhile {
         /// The last run that found it as it was; none: it was seen before the first run.
+        #[serde(skip_serializing_if = "Option::is_none")]
         since: Option<u64>,
     },
     /// Nobody's that is known, and seen after the last run only.

@@ -12,7 +12,7 @@ use crate::analysis::requests::SessionRequests;
 use crate::analysis::statistics::Summary;
 use crate::analysis::waits::Wait;
 use crate::analysis::witness::Witness;
-use crate::analysis::{Cell, Change, KindReport, Metrics, ProfileReport, Report, RunReport, WholeRun};
+use crate::analysis::{Cell, Change, KindReport, Metrics, ProfileReport, Report, RunReport, SettingsReport, WholeRun};
 
 /// Version of the keys. A new key does not change it.
 const SCHEMA: u32 = 1;
@@ -40,6 +40,8 @@ struct Results<'a> {
     profiles: Vec<Profile<'a>>,
     cells: Vec<CellKeys<'a>>,
     runs: Vec<Run<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    settings: &'a [SettingsReport],
 }
 
 #[derive(Serialize)]
@@ -152,6 +154,7 @@ impl<'a> Results<'a> {
             profiles: report.profiles.iter().map(Profile::of).collect(),
             cells: report.cells.iter().map(CellKeys::of).collect(),
             runs: report.runs.iter().map(Run::of).collect(),
+            settings: &report.settings,
         }
     }
 }
