@@ -128,8 +128,8 @@ impl Args {
 
     fn coverage(&self) -> coverage::Scale {
         let today: u64 = jiff::Timestamp::now().strftime("%Y%m%d").to_string().parse().expect("a date has digits");
-        let (ledgers, grouped) = if self.quick { (500, 100) } else { (LEDGERS, 2_000) };
-        coverage::Scale { ledgers, grouped, seeds: [1, 2, today] }
+        let (ledgers, failing) = if self.quick { (500, 100) } else { (LEDGERS, 2_000) };
+        coverage::Scale { ledgers, failing, seeds: [1, 2, today] }
     }
 
     fn tprocc(&self) -> tprocc::Scale {

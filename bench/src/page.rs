@@ -190,8 +190,8 @@ pub fn tprocc(findings: &Findings) -> String {
 /// The table of intervals against a known truth.
 pub fn coverage(rows: &[Row]) -> String {
     let mut out = String::from(
-        "| order | repetitions | seed | ledgers | interval holds 0, -2, -10 % | p < 0.05 without an effect | studies with a false \
-         conclusion | took |\n|---|---|---|---|---|---|---|---|\n",
+        "| order | repetitions | seed | ledgers | interval holds 0, -2, -10 % | interval holds the drift | p < 0.05 without an effect | \
+         studies with a false conclusion | took |\n|---|---|---|---|---|---|---|---|---|\n",
     );
     for row in rows {
         let tally = &row.tally;
@@ -200,15 +200,19 @@ pub fn coverage(rows: &[Row]) -> String {
             Repeats::Until { min, max, percent } => {
                 format!("{min} to {max}, until {percent} %: {:.1} on average", tally.mean_blocks())
             }
+            Repeats::Peeking { min, max, percent } => {
+                format!("{min} to {max}, looking until {percent} %: {:.1} on average", tally.mean_blocks())
+            }
         };
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         writeln!(
             out,
-            "| {} | {repeats} | {} | {} | {} | {} | {} | {} s |",
+            "| {} | {repeats} | {} | {} | {} | {} | {} | {} | {} s |",
             row.order,
             row.seed,
             thousands(tally.studies),
             tally.coverage().map(percent).join(", "),
+            percent(tally.drift_held()),
             percent(tally.false_p()),
             percent(tally.false_studies()),
             row.took.as_secs(),

@@ -6,6 +6,7 @@
 mod block_drift;
 mod cell;
 mod change;
+pub mod compare;
 pub mod counters;
 mod drift;
 pub mod fold;
@@ -44,7 +45,7 @@ pub use metric::{Metric, Metrics};
 pub use noise_floor::NoiseFloor;
 pub use outlier::Outlier;
 pub use run::{HostReport, KindLatencies, KindReport, RunReport, SwitchReport, WholeRun};
-pub use settings::{SettingChange, SettingsReport};
+pub use settings::{SettingCause, SettingChange, SettingsReport};
 pub use steady::Steady;
 pub use until::UntilReport;
 
@@ -153,15 +154,18 @@ pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, 
     let study = ledger.study(study)?;
     let mut runs = Vec::new();
     let mut interval_ns = None;
-    for run in ledger.runs(&study.id)? {
+    let records = ledger.runs(&study.id)?;
+    let facts = records.iter().map(|run| Ok((run, ledger.facts(run.id)?))).collect::<Result<Vec<_>, LedgerError>>()?;
+    let settings = settings::settings(&facts);
+    for run in &records {
         if run.end.is_none() && study.state == StudyState::Running {
             continue; // under way
         }
         interval_ns = interval_ns.or(run.facts.as_ref().map(|facts| facts.interval_ns));
-        runs.extend(fold_run(ledger, &study.outline, &run)?);
+        runs.extend(fold_run(ledger, &study.outline, run)?);
     }
     supersede(&mut runs);
-    let report = Report::of(study, runs, interval_ns);
+    let report = Report { settings, ..Report::of(study, runs, interval_ns) };
     Ok(if report.relative_only && !options.absolute { report.withheld() } else { report })
 }
 

@@ -36,6 +36,15 @@ pub enum Repeats {
         /// Half the width.
         percent: f64,
     },
+    /// Until the ordinary interval, looked at after each block, is narrow: what `until` is not.
+    Peeking {
+        /// Blocks before the first look.
+        min: u32,
+        /// Most blocks.
+        max: u32,
+        /// Half the width.
+        percent: f64,
+    },
 }
 
 impl Repeats {
@@ -43,6 +52,8 @@ impl Repeats {
     pub const FIVE: Repeats = Repeats::Fixed(5);
     /// The usual precision.
     pub const UNTIL: Repeats = Repeats::Until { min: 5, max: 60, percent: 2.0 };
+    /// The usual mistake.
+    pub const PEEKING: Repeats = Repeats::Peeking { min: 5, max: 60, percent: 2.0 };
 }
 
 /// A kind of study.
@@ -52,17 +63,16 @@ pub struct Model {
     pub order: &'static str,
     /// How often each cell is run.
     pub repeats: Repeats,
-    /// Load levels.
-    levels: &'static str,
-    variants: &'static [(&'static str, f64)],
+    /// Virtual users of each load level.
+    levels: &'static [u32],
 }
 
 impl Model {
     /// In blocks.
     pub fn blocks(repeats: Repeats) -> Model {
         match repeats {
-            Repeats::Fixed(_) => Model { order: "blocks", repeats, levels: "[4, 16]", variants: &EFFECTS },
-            Repeats::Until { .. } => Model { order: "blocks", repeats, levels: "[16]", variants: &EFFECTS },
+            Repeats::Fixed(_) => Model { order: "blocks", repeats, levels: &[4, 16] },
+            Repeats::Until { .. } | Repeats::Peeking { .. } => Model { order: "blocks", repeats, levels: &[16] },
         }
     }
 
@@ -73,25 +83,31 @@ impl Model {
 
     /// What a variant does.
     pub fn effect(&self, variant: &str) -> f64 {
-        self.variants.iter().find(|(name, _)| *name == variant).map_or(0.0, |(_, effect)| *effect)
+        EFFECTS.iter().find(|(name, _)| *name == variant).map_or(0.0, |(_, effect)| *effect)
+    }
+
+    /// From one block to the next, in per cent.
+    pub fn drift_percent(&self) -> f64 {
+        let runs = if self.order == "blocks" { self.levels.len() * (EFFECTS.len() + 1) } else { 1 };
+        100.0 * (DRIFT * runs as f64).exp_m1()
     }
 
     /// The study that is run.
     pub fn study(&self) -> Study {
         let mut text = format!(
             "name = \"coverage\"\nseed = 1\n[target]\nkind = \"mysql\"\nhost = \"127.0.0.1\"\ndatabase = \"sbtest\"\n\
-             user = \"bench\"\n[workload]\nkind = \"oltp\"\nscript = \"read_write\"\n[[profiles]]\nvus = {}\n[schedule]\n\
+             user = \"bench\"\n[workload]\nkind = \"oltp\"\nscript = \"read_write\"\n[[profiles]]\nvus = {:?}\n[schedule]\n\
              ramp_up = \"0s\"\nmeasure = \"2s\"\nsettle = \"0s\"\nrepetitions = 5\norder = \"{}\"\n[[variants]]\n\
              name = \"baseline\"\n",
             self.levels, self.order
         );
         // Each changes something, or it would be taken for another baseline.
-        text.extend(self.variants.iter().map(|(name, _)| {
+        text.extend(EFFECTS.iter().map(|(name, _)| {
             format!("[[variants]]\nname = \"{name}\"\napply = [\"SET GLOBAL {name} = 1\"]\nrevert = [\"SET GLOBAL {name} = 0\"]\n")
         }));
         let mut study = read(&text, &Edits::default()).unwrap_or_else(|refusal| panic!("{refusal}"));
         study.schedule.repetitions = match self.repeats {
-            Repeats::Fixed(count) => Repetitions::Fixed(count),
+            Repeats::Fixed(count) | Repeats::Peeking { min: count, .. } => Repetitions::Fixed(count),
             Repeats::Until { min, max, percent } => Repetitions::Until(Until { min, max, percent, metric: "tps" }),
         };
         study

@@ -1,5 +1,6 @@
 //! How often reports are right.
 
+use vufleet::analysis::statistics::Percent;
 use vufleet::analysis::{Conclusion, Metric, Report};
 
 use super::Model;
@@ -16,6 +17,8 @@ pub struct Tally {
     held: [u64; EFFECTS.len()],
     /// Comparisons without an effect whose p is below 0.05 before correction.
     found_in_nothing: u64,
+    /// Studies whose interval of the drift from block to block holds the truth.
+    drift_held: u64,
     /// Studies that conclude something false, after correction.
     false_studies: u64,
 }
@@ -30,7 +33,7 @@ impl Tally {
             let truth = 100.0 * model.effect(&cell.variant);
             let which = EFFECTS.iter().position(|(name, _)| *name == cell.variant).expect("variants are the model's");
             self.comparisons[which] += 1;
-            self.held[which] += u64::from((change.change.ci[0]..=change.change.ci[1]).contains(&truth));
+            self.held[which] += u64::from(holds(&change.change, truth));
             self.found_in_nothing += u64::from(truth == 0.0 && change.p < 0.05);
             is_false |= match change.conclusion {
                 Conclusion::Higher => truth <= 0.0,
@@ -39,7 +42,9 @@ impl Tally {
             };
         }
         self.studies += 1;
-        self.blocks += u64::from(report.repetitions);
+        self.blocks += report.cells[0].n as u64;
+        let drift = report.block_drift.iter().find(|drift| drift.metric == Metric::Tps).expect("every block is whole");
+        self.drift_held += u64::from(holds(&drift.per_block, model.drift_percent()));
         self.false_studies += u64::from(is_false);
     }
 
@@ -48,6 +53,7 @@ impl Tally {
         self.studies += other.studies;
         self.blocks += other.blocks;
         self.found_in_nothing += other.found_in_nothing;
+        self.drift_held += other.drift_held;
         self.false_studies += other.false_studies;
         for which in 0..EFFECTS.len() {
             self.comparisons[which] += other.comparisons[which];
@@ -66,6 +72,11 @@ impl Tally {
         share(self.found_in_nothing, nothing.map(|(_, count)| count).sum())
     }
 
+    /// The share of the studies whose interval of the drift holds the truth.
+    pub fn drift_held(&self) -> f64 {
+        share(self.drift_held, self.studies)
+    }
+
     /// The share of the studies that conclude something false.
     pub fn false_studies(&self) -> f64 {
         share(self.false_studies, self.studies)
@@ -75,6 +86,10 @@ impl Tally {
     pub fn mean_blocks(&self) -> f64 {
         share(self.blocks, self.studies)
     }
+}
+
+fn holds(change: &Percent, truth: f64) -> bool {
+    (change.ci[0]..=change.ci[1]).contains(&truth)
 }
 
 fn share(part: u64, whole: u64) -> f64 {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use tempfile::TempDir;
-use vufleet::analysis::{self, Options, Report, report};
+use vufleet::analysis::{self, Metric, Options, Report, report};
 use vufleet::ledger::{
     DrivingAgent, FILE_NAME, Ledger, MeasureFacts, RunEnd, RunFacts, StudyFacts, StudyId, StudyState,
 };
@@ -14,7 +14,7 @@ use vufleet_scenarios::plan::{self, PlannedRun};
 use vufleet_scenarios::random::mix;
 use vufleet_scenarios::study::Study;
 
-use super::Model;
+use super::{Model, Repeats};
 
 const S: u64 = 1_000_000_000;
 const BEGUN: u64 = 1_780_000_000 * S;
@@ -50,17 +50,36 @@ impl<'m> Desk<'m> {
         let mut pen = Pen { ledger: Ledger::open(self.dir.path())?, clock_ns: BEGUN, seq: 0 };
         let facts = StudyFacts { begun_ns: BEGUN, vufleet: "model".to_owned() };
         let id = pen.ledger.begin_study(&self.study, &facts)?;
-        let pilot = plan::expand(&self.study);
-        self.make(&mut pen, &id, &pilot)?;
-        let all = analysis::blocks_needed(&report(&pen.ledger, &id.0, Options::default())?)
-            .map_or_else(|| pilot.clone(), |blocks| plan::of_blocks(&self.study, blocks));
-        self.make(&mut pen, &id, &all[pilot.len()..])?;
-        pen.ledger.set_study_state(&id, StudyState::Finished, pen.clock_ns, "")?;
-        Ok(report(&pen.ledger, &id.0, Options::default())?)
+        let mut made = plan::expand(&self.study);
+        self.make(&mut pen, &id, &made)?;
+        loop {
+            let told = report(&pen.ledger, &id.0, Options::default())?;
+            let all = plan::of_blocks(&self.study, self.blocks(&told));
+            if all.len() == made.len() {
+                pen.ledger.set_study_state(&id, StudyState::Finished, pen.clock_ns, "")?;
+                return Ok(report(&pen.ledger, &id.0, Options::default())?);
+            }
+            self.make(&mut pen, &id, &all[made.len()..])?;
+            made = all;
+        }
     }
 
     fn make(&self, pen: &mut Pen, id: &StudyId, runs: &[PlannedRun]) -> Result<()> {
         runs.iter().try_for_each(|run| pen.write(id, run, self.model.tps(self.study.seed, run)))
+    }
+
+    /// How many there are to be, by what is known so far.
+    fn blocks(&self, told: &Report) -> u32 {
+        match self.model.repeats {
+            Repeats::Fixed(count) => count,
+            Repeats::Until { min, .. } => analysis::blocks_needed(told).unwrap_or(min),
+            Repeats::Peeking { max, percent, .. } => {
+                let mut changes = told.cells.iter().filter_map(|cell| cell.change.get(Metric::Tps));
+                let narrow = changes.all(|it| it.change.ci[1] - it.change.percent <= percent);
+                let now = told.cells[0].n as u32;
+                if narrow || now == max { now } else { now + 1 }
+            }
+        }
     }
 }
 

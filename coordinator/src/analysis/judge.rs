@@ -80,6 +80,7 @@ fn from_fact(fact: &Fact, measured: Option<&Measured>) -> Option<Reason> {
         | Fact::Reset { .. }
         | Fact::Switched { .. }
         | Fact::Settings { .. }
+        | Fact::SettingsUnread { .. }
         | Fact::Note { .. } => None,
     }
 }

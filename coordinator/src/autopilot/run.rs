@@ -3,6 +3,7 @@
 
 mod end;
 mod facts;
+pub(super) mod settings;
 mod switch;
 mod unserved;
 mod variant;
@@ -148,10 +149,12 @@ impl<'a> Flight<'a> {
         self.write_facts(pilot).await?;
         self.set_up(pilot).await?;
         self.require(pilot).await?;
+        self.read_first_settings(pilot).await?;
         self.apply(pilot, When::BeforeConnecting).await?;
         self.prepare(pilot).await?;
         self.connect(pilot).await?;
         self.apply(pilot, When::Connected).await?;
+        self.read_settings(pilot).await?;
         self.start(pilot).await?;
         self.fly_on(pilot).await
     }

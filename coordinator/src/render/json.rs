@@ -13,8 +13,8 @@ use crate::analysis::statistics::Summary;
 use crate::analysis::waits::Wait;
 use crate::analysis::witness::Witness;
 use crate::analysis::{
-    BlockDrift, Cell, Change, KindReport, Metrics, NoiseFloor, Outlier, ProfileReport, Report, RunReport, Steady,
-    UntilReport, WholeRun,
+    BlockDrift, Cell, Change, KindReport, Metrics, NoiseFloor, Outlier, ProfileReport, Report, RunReport,
+    SettingsReport, Steady, UntilReport, WholeRun,
 };
 
 /// Version of the keys. A new key does not change it.
@@ -54,6 +54,8 @@ struct Results<'a> {
     profiles: Vec<Profile<'a>>,
     cells: Vec<CellKeys<'a>>,
     runs: Vec<Run<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    settings: &'a [SettingsReport],
 }
 
 #[derive(Serialize)]
@@ -176,6 +178,7 @@ impl<'a> Results<'a> {
             profiles: report.profiles.iter().map(Profile::of).collect(),
             cells: report.cells.iter().map(CellKeys::of).collect(),
             runs: report.runs.iter().map(Run::of).collect(),
+            settings: &report.settings,
         }
     }
 }
