@@ -147,9 +147,9 @@ impl<'a> Flight<'a> {
 
     async fn go(&mut self, pilot: &mut Pilot) -> Result<(), Trouble> {
         self.write_facts(pilot).await?;
+        self.read_first_settings(pilot).await?;
         self.set_up(pilot).await?;
         self.require(pilot).await?;
-        self.read_first_settings(pilot).await?;
         self.apply(pilot, When::BeforeConnecting).await?;
         self.prepare(pilot).await?;
         self.connect(pilot).await?;
