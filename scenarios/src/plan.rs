@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::seq::SliceRandom;
 
 use crate::random;
-use crate::study::{Measure, Nest, Order, Profile, Study, Variant};
+use crate::study::{Measure, Nest, Order, Profile, Reset, ResetBefore, Study, Variant};
 
 /// Sets the streams that shuffle a plan apart from those that sessions draw from.
 const ORDER: u64 = 0x6f72_6465_7200_0000;
@@ -145,10 +145,15 @@ pub fn duration(study: &Study) -> PlanTime {
         Measure::Duration(window) => Some(window),
         Measure::Transactions(_) => None,
     };
+    // Before a change of variant there is one too, in runs that their order decides.
+    let warm_up = match &study.reset {
+        Some(Reset { before: ResetBefore::Run, warm_up, .. }) => *warm_up,
+        _ => Duration::ZERO,
+    };
     let run = |profile: &Profile| RunTime {
         profile: profile.id.clone(),
         connect: Duration::from_secs_f64(f64::from(profile.sessions()) / schedule.connect_rate),
-        ramp_up: schedule.ramp_up,
+        ramp_up: schedule.ramp_up + warm_up,
         measure,
         settle: schedule.settle,
     };

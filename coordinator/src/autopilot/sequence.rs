@@ -11,7 +11,7 @@ use vufleet_scenarios::study::{Order as RunOrder, TargetKind};
 use super::pilot::{Ask, Pilot};
 use super::roster::{self, Roster};
 use super::run::{Order, Trouble, fly};
-use super::{Halt, preflight, undo};
+use super::{Halt, preflight, reset, undo};
 use crate::analysis::{self, verdict::Verdict};
 use crate::ledger::{RunId, StudyFacts, StudyId, StudyState};
 use crate::render;
@@ -42,6 +42,7 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     let written = pilot.core.record.with(move |ledger| ledger.set_study_state(&id, state, at_ns, &message)).await;
     let reported = report(pilot, &study_id).await;
     let settled = undo::settle(pilot).await;
+    reset::end(pilot, state).await;
     if let (Err(_), Err(left_on)) = (&ended, &settled) {
         pilot.teller.warn(left_on.message()).await;
     }

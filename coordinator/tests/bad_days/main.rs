@@ -14,6 +14,7 @@ mod outage;
 mod preparing;
 mod refusals;
 mod requirements;
+mod resets;
 mod room;
 mod same_ids;
 mod strangers;

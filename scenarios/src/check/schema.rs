@@ -1,6 +1,6 @@
 //! Whether the tables are there and fit the study, and the required settings hold.
 
-use super::{Answer, Answers, Finding, Login, Question, quoted_list};
+use super::{Answer, Answers, Finding, Login, Question, quoted_list, reset};
 use crate::sql::bracketed;
 use crate::study::{Require, Study, TargetKind, Workload};
 use crate::tprocc;
@@ -79,6 +79,9 @@ fn requirement(index: usize) -> String {
 pub(super) fn findings(study: &Study, answers: &Answers) -> Vec<Finding> {
     let required = unmet_requirements(study, answers);
     match missing(study, answers) {
+        // The first reset has to bring them; what it brings is looked at when it has.
+        Some(_) if reset::makes_anew(study) => required.collect(),
+        None if reset::makes_anew(study) => uncounted(study, answers).into_iter().chain(required).collect(),
         // Nothing can be asked of tables that are not there.
         Some(missing) => std::iter::once(missing).chain(required).collect(),
         None => unready(study, answers).chain(uncounted(study, answers)).chain(required).collect(),

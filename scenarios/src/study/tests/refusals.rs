@@ -245,8 +245,6 @@ fn what_this_version_does_not_do_is_recognised() {
         &[
             ("schedule.repetitions={ min = 5 }", "schedule.repetitions", "write a number"),
             ("switch=[{ at = \"60s\" }]", "switch", "does not do a switch"),
-            ("reset={ before = \"run\" }", "reset.before", "does not do \"run\" yet"),
-            ("reset={ before = \"never\", method = \"rebuild\" }", "reset.method", "does not do resets"),
         ],
     );
 }
