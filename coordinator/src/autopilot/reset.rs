@@ -26,6 +26,8 @@ pub(super) use snapshot::Copied;
 
 /// How long a database that was stopped, or restored, may take to answer again.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(300);
+/// How many leases agents that are away are waited for between two attempts.
+const RETURN_LEASES: u32 = 3;
 /// Attempts at a reset.
 const ATTEMPTS: u32 = 2;
 
@@ -87,6 +89,7 @@ pub(super) async fn perform(
             halt => return Err(halt),
         }
         attempts += 1;
+        regroup(pilot).await?;
     }
     pilot.show(v1::Live { phase: "reset, counting rows".to_owned(), ..live.clone() });
     await_answer(pilot).await?;
@@ -214,6 +217,15 @@ pub(super) async fn end(pilot: &mut Pilot, state: StudyState) {
     if let Some(reset) = pilot.study.reset.clone() {
         snapshot::end(pilot, reset.timeout, state).await;
     }
+}
+
+/// An agent that was lost in a reset may be about to come back.
+async fn regroup(pilot: &mut Pilot) -> Result<(), Halt> {
+    let deadline = Instant::now() + pilot.core.options.lease * RETURN_LEASES;
+    while pilot.core.registry.agents().iter().any(|agent| !agent.connected) && Instant::now() < deadline {
+        pilot.rest(Duration::from_millis(200)).await?;
+    }
+    Ok(())
 }
 
 async fn await_answer(pilot: &mut Pilot) -> Result<(), Halt> {

@@ -38,7 +38,8 @@ pub(super) async fn look(pilot: &mut Pilot, answers: &Answers, agents: &[AgentFa
         _ => pilot.spokesman()?,
     };
     pilot.resets.copied.agent = Some(agent.clone());
-    let told = match order(pilot, &agent, Act::Look, LOOK_PATIENCE, &v1::Live::default()).await {
+    let live = v1::Live { phase: "check".to_owned(), ..Default::default() };
+    let told = match order(pilot, &agent, Act::Look, LOOK_PATIENCE, &live).await {
         Ok(told) => told,
         Err(Halt::Refused(why)) => return Ok(vec![fatal(&why)]),
         Err(halt) => return Err(halt),
@@ -60,6 +61,7 @@ fn fatal(why: &str) -> Finding {
 /// Copies the data the first time, and puts it back every other time. A copy that an interrupted study has left is what that
 /// study began with.
 pub(super) async fn put_back(pilot: &mut Pilot, limit: Duration, live: &v1::Live) -> Result<(), Halt> {
+    let live = &v1::Live { phase: "reset, copying files".to_owned(), ..live.clone() };
     let Some(agent) = pilot.resets.copied.agent.clone() else {
         return Err(Halt::Refused("no agent that copies the data is here any more".to_owned()));
     };
@@ -89,7 +91,9 @@ pub(super) async fn end(pilot: &mut Pilot, limit: Duration, state: StudyState) {
         );
         return pilot.teller.note(kept).await;
     }
-    if let Err(halt) = order(pilot, &agent, Act::End, limit, &v1::Live::default()).await {
+    pilot.figures.clear();
+    let live = v1::Live { phase: "last reset".to_owned(), ..Default::default() };
+    if let Err(halt) = order(pilot, &agent, Act::End, limit, &live).await {
         let why = halt.message();
         pilot
             .teller
@@ -136,8 +140,8 @@ async fn await_result(
             cancelled = true;
             pilot.command(&member.name, command::Body::Cancel(v1::Cancel { run: id }));
         }
-        let what = format!("{} ({} s)", live.what, begun.elapsed().as_secs());
-        pilot.show(v1::Live { phase: "reset, copying files".to_owned(), what, ..live.clone() });
+        let what = format!("{}, {} s so far", live.what, begun.elapsed().as_secs());
+        pilot.show(v1::Live { what: what.trim_start_matches(", ").to_owned(), ..live.clone() });
         if let Some(FleetEvent::Event { event, .. }) = pilot.next(Instant::now() + ROUND).await?
             && let Some(event::Body::Snapshot(result)) = event.body
             && result.id == id

@@ -23,7 +23,6 @@ fn orders_begin_where_they_began_and_the_file_is_as_it_was() {
     assert!(first.len() >= 2 && first.iter().all(|orders| *orders == 30_010), "{first:?}");
     let results = files::results(&lab.path("out"));
     assert_reset(&results);
-    assert_eq!(results["schedule"]["reset"], "snapshot before each run", "{results:#}");
     assert_eq!(rows(&lab, "SELECT sum(d_next_o_id) FROM district"), 30_010, "as before the study");
     assert_eq!(left_behind(&lab), [""; 0]);
     lab.run("run study.toml --agents 1 --smoke").expect(0);
