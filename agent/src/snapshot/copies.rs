@@ -90,6 +90,23 @@ impl Copies {
         Ok(())
     }
 
+    /// Whether the file system lets two directories change places, tried on two that are nobody's.
+    pub(super) fn check_exchange(&self) -> anyhow::Result<()> {
+        remove(&self.fresh)?;
+        let (one, other) = (self.fresh.join("one"), self.fresh.join("other"));
+        let tried = fs::create_dir_all(&one).and_then(|()| fs::create_dir(&other));
+        tried.with_context(|| self.fresh.display().to_string())?;
+        let exchanged = renameat2(AT_FDCWD, &one, AT_FDCWD, &other, RenameFlags::RENAME_EXCHANGE);
+        remove(&self.fresh)?;
+        exchanged.with_context(|| {
+            let parent = self.parent();
+            format!(
+                "the file system of {} lets no directories change places; reset by another method",
+                parent.display()
+            )
+        })
+    }
+
     /// Copies the data, whole or not at all; copies of other data, and half ones, go.
     pub(super) fn take(&self, patience: &Patience<'_>) -> anyhow::Result<Tally> {
         remove(&self.fresh)?;

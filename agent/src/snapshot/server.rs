@@ -48,6 +48,7 @@ pub(super) fn act(act: Act, files: &ServerFiles, key: &str, patience: &Patience<
         }
         Act::Take => {
             copies.check_place()?;
+            copies.check_exchange()?;
             copies.check_room(copies.origin_tally()?)?;
             let data = while_stopped(files, &directory, patience, || copies.take(patience))?;
             Ok(Done { place: copies.copy, data, found: false })

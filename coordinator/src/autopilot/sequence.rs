@@ -42,7 +42,7 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     let written = pilot.core.record.with(move |ledger| ledger.set_study_state(&id, state, at_ns, &message)).await;
     let reported = report(pilot, &study_id).await;
     let settled = undo::settle(pilot).await;
-    reset::end(pilot, state).await;
+    reset::end(pilot, if settled.is_ok() { state } else { StudyState::Failed }).await;
     if let (Err(_), Err(left_on)) = (&ended, &settled) {
         pilot.teller.warn(left_on.message()).await;
     }

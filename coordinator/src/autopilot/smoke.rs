@@ -47,7 +47,7 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     pilot.core.record.with(move |ledger| ledger.set_study_state(&study_id, state, at_ns, "smoke test")).await?;
     pilot.finish_up();
     let settled = undo::settle(pilot).await;
-    reset::end(pilot, state).await;
+    reset::end(pilot, if settled.is_ok() { state } else { StudyState::Failed }).await;
     match halted {
         Some(halt) => {
             if let Err(left_on) = settled {

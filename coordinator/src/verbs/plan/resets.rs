@@ -2,12 +2,12 @@
 
 use vufleet_scenarios::study::{Backup, Reset, ResetMethod, Study, TargetKind};
 
-use super::{place, variants};
+use super::{place, spoken, variants};
 
 /// What resets touch, a line each; none where there are none.
 pub fn lines(study: &Study) -> Vec<String> {
-    let Some(Reset { before, method, .. }) = &study.reset else { return Vec::new() };
-    match method {
+    let Some(Reset { before, method, warm_up, .. }) = &study.reset else { return Vec::new() };
+    let mut lines = match method {
         ResetMethod::Rebuild => vec![format!("DROPS the workload's tables and builds them again {before}")],
         ResetMethod::Actions(actions) => vec![format!("resets the data by {} {before}", variants::steps(actions))],
         ResetMethod::Snapshot => snapshot(study, &format!("{before}")),
@@ -18,12 +18,16 @@ pub fn lines(study: &Study) -> Vec<String> {
                 backup.files.join(", ")
             )]
         }
+    };
+    if !warm_up.is_zero() {
+        lines.push(format!("the ramp-up after a reset is {} longer", spoken(*warm_up)));
     }
+    lines
 }
 
 fn snapshot(study: &Study, before: &str) -> Vec<String> {
     let what = match study.target.kind {
-        TargetKind::Sqlite => format!("copies the file of {} to a name beside it", place(&study.target)),
+        TargetKind::Sqlite => format!("copies {} to a name beside it", place(&study.target)),
         _ => {
             format!("STOPS {} and starts it again, and copies its whole data directory beside it", place(&study.target))
         }
@@ -78,7 +82,7 @@ mod tests {
     fn a_plan_says_what_a_reset_takes_away() {
         for (target, method, words) in [
             (SQLITE, "'rebuild'", "DROPS the workload's tables and builds them again before each run"),
-            (SQLITE, "'snapshot'", "copies the file of sqlite file a.db to a name beside it before the first run"),
+            (SQLITE, "'snapshot'", "copies sqlite file a.db to a name beside it before the first run"),
             (MYSQL, "'snapshot'", "STOPS mysql at db:3306, database d, as u and starts it again"),
             (MYSQL, "{ sql = ['DELETE FROM t', 'SELECT 1'] }", "resets the data by 2 statements before each run"),
             (MYSQL, "{ command = 'restore', agent = { host = 'db' } }", "by command restore of the agent with host=db"),

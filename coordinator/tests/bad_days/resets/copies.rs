@@ -32,7 +32,7 @@ fn orders_begin_where_they_began_and_the_file_is_as_it_was() {
 /// A lab whose second run cannot be reset: somebody has the file open.
 fn held(lab: &Lab, line: &str) -> (super::super::lab::Job, Connection) {
     let mut job = lab.start(&format!("run study.toml {INSERTS} {line}"));
-    lab.await_load(&mut job, 1, 2);
+    job.await_words("measure run 1/2");
     let somebody = Connection::open(lab.path("bench.db")).unwrap();
     somebody.query_row("SELECT count(*) FROM sbtest1", [], |_| Ok(())).unwrap();
     job.await_words("reset, copying files run 2/2");
