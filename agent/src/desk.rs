@@ -1,6 +1,7 @@
 //! Where commands become work: one run at a time, jobs and control statements beside it.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -107,6 +108,7 @@ impl Desk {
             command::Body::Release(release) => self.holds.release(release.run),
             command::Body::RunCommand(order) => self.run_command(order),
             command::Body::Snapshot(order) => self.snapshot(order),
+            command::Body::DescribeHost(ask) => self.describe_host(ask.id),
             command::Body::Welcome(_) | command::Body::Ack(_) | command::Body::ClockEcho(_) => {}
         }
     }
@@ -305,6 +307,21 @@ impl Desk {
             let error =
                 format!("cannot start a thread for a snapshot: {error}; raise the limit of threads (ulimit -u)");
             self.outlet.send(0, Body::Snapshot(v1::SnapshotResult { id, error, ..Default::default() }));
+        }
+    }
+
+    /// On a thread of its own: some of these files take the kernel a while on a machine with many cores.
+    fn describe_host(&self, id: u64) {
+        let outlet = self.outlet.clone();
+        let work = move || {
+            let values = observe::description::describe(Path::new("/")).into_iter().collect();
+            outlet.send(0, Body::HostSettings(v1::HostSettings { id, values }));
+        };
+        if let Err(error) = std::thread::Builder::new().name("describe".to_owned()).spawn(work) {
+            tracing::warn!(
+                "cannot start a thread to describe the host: {error}; raise the limit of threads (ulimit -u)"
+            );
+            self.outlet.send(0, Body::HostSettings(v1::HostSettings { id, ..Default::default() }));
         }
     }
 

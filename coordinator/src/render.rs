@@ -8,7 +8,7 @@ mod text;
 
 use std::io::{self, Write};
 
-pub use text::text;
+pub use text::{comparison, text};
 
 use crate::analysis::Report;
 

@@ -6,6 +6,7 @@
 
 mod duration;
 mod edits;
+mod keys;
 mod mistakes;
 mod monitor;
 mod nearest;
@@ -13,11 +14,13 @@ mod placeholders;
 mod profiles;
 mod read;
 mod ready;
+mod repetitions;
 mod reset;
 mod schedule;
 mod section;
 mod size;
 mod sql_files;
+mod switch;
 mod syntax;
 mod target;
 #[cfg(test)]
@@ -34,6 +37,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 pub use edits::Edits;
+pub use keys::keys;
 pub use read::read;
 pub use ready::{READY, Ready, ready};
 pub use sql_files::{SqlFiles, named_files};
@@ -563,6 +567,16 @@ pub enum ResetBefore {
     Run,
     /// Before the first run, and whenever the variant is another than in the run before.
     Variant,
+}
+
+impl Reset {
+    /// How long one may take where nobody says otherwise: a restore of 90 GB takes half an hour.
+    pub const TIMEOUT: Duration = Duration::from_secs(3600);
+
+    /// With every default.
+    pub fn new(before: ResetBefore, method: ResetMethod) -> Reset {
+        Reset { before, method, timeout: Reset::TIMEOUT, warm_up: Duration::ZERO }
+    }
 }
 
 impl fmt::Display for Reset {

@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     fn reset(before: ResetBefore) -> Reset {
-        Reset { before, method: ResetMethod::Rebuild, timeout: Duration::from_secs(1), warm_up: Duration::ZERO }
+        Reset::new(before, ResetMethod::Rebuild)
     }
 
     /// Which of these runs the data is brought back before.

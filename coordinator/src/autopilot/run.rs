@@ -4,6 +4,8 @@
 mod end;
 mod facts;
 mod reset;
+pub(super) mod settings;
+mod switch;
 mod unserved;
 mod variant;
 
@@ -84,6 +86,8 @@ struct Flight<'a> {
     session_ids: Vec<u64>,
     /// The variant, from before it is applied until it is undone.
     on: Option<On>,
+    /// The variant that was switched to last, if any was.
+    switched_to: Option<String>,
 }
 
 /// Makes one run and says what troubled it, if anything did. The run is in the ledger either way.
@@ -139,6 +143,7 @@ impl<'a> Flight<'a> {
             facts,
             session_ids: Vec::new(),
             on: None,
+            switched_to: None,
         })
     }
 
@@ -147,10 +152,12 @@ impl<'a> Flight<'a> {
         self.reset(pilot).await?;
         self.set_up(pilot).await?;
         self.require(pilot).await?;
+        self.read_first_settings(pilot).await?;
         self.apply(pilot, When::BeforeConnecting).await?;
         self.prepare(pilot).await?;
         self.connect(pilot).await?;
         self.apply(pilot, When::Connected).await?;
+        self.read_settings(pilot).await?;
         self.start(pilot).await?;
         self.fly_on(pilot).await
     }
@@ -303,6 +310,7 @@ impl<'a> Flight<'a> {
         };
         let tail = (Duration::from_nanos(self.facts.interval_ns) / 4).max(TAIL);
         let end = window.map(|window| begin + ramp_up + window + tail);
+        let mut switches = self.switches(pilot);
         let mut unfinished = self.drivers.clone();
         let mut unserved = Unserved::default();
         loop {
@@ -314,8 +322,14 @@ impl<'a> Flight<'a> {
             if let Some(agent) = unserved.too_long(now, sessions).filter(|_| end.is_none()) {
                 return Err(Trouble::Failed { agent, message: unserved::message(), refused: false });
             }
+            if switches.front().is_some_and(|switch| now >= begin + switch.at) {
+                let switch = switches.pop_front().expect("it has just been looked at");
+                self.switch(pilot, &switch).await?;
+                continue;
+            }
             self.show_load(pilot, begin, ramp_up, window);
-            let heard = pilot.next(end.unwrap_or(now + ROUND).min(now + ROUND)).await?;
+            let next = switches.front().map_or(now + ROUND, |switch| begin + switch.at).min(now + ROUND);
+            let heard = pilot.next(end.unwrap_or(next).min(next)).await?;
             self.notice_absence(pilot)?;
             let Some(FleetEvent::Event { name, event }) = heard else { continue };
             let Some(event::Body::Phase(told)) = event.body.filter(|_| event.run == self.run.0) else { continue };
@@ -345,7 +359,7 @@ impl<'a> Flight<'a> {
         let planned = self.order.planned;
         let again = if self.order.attempt > 1 { format!(", attempt {}", self.order.attempt) } else { String::new() };
         v1::Live {
-            what: format!("{} {} repetition {}{again}", planned.variant, planned.profile, planned.repetition),
+            what: format!("{planned}{again}"),
             run: planned.number,
             runs: self.order.runs,
             sessions_wanted: self.facts.sessions,

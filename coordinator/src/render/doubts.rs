@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use vufleet_scenarios::study::TargetKind;
 
 use crate::analysis::verdict::Verdict;
-use crate::analysis::{Report, RunReport};
+use crate::analysis::{Report, RunReport, SettingsReport};
 use crate::ledger::StudyState;
 
 /// Said wherever absolute figures would be.
@@ -30,6 +30,7 @@ pub(super) fn doubts(report: &Report) -> Vec<String> {
         let words = "load and database share a machine and compete for its CPU; put the agents on other hosts";
         doubts.push(words.to_owned());
     }
+    doubts.extend(moved_settings(report));
     doubts.extend(without_witness(report));
     doubts.extend(wide_intervals(report));
     doubts.extend(thin_tails(report));
@@ -56,6 +57,17 @@ fn too_few_runs(report: &Report) -> Option<String> {
     let single = cells(&|n| n < 2);
     let words = "one run has no interval; ask for more with schedule.repetitions";
     (!single.is_empty()).then(|| words.to_owned())
+}
+
+/// Runs under different settings are not repetitions of each other.
+fn moved_settings(report: &Report) -> Option<String> {
+    let told = |settings: &SettingsReport| {
+        let changes: Vec<String> = settings.unasked().map(ToString::to_string).collect();
+        (!changes.is_empty()).then(|| format!("{}: {}", settings.source, changes.join(", ")))
+    };
+    let moved: Vec<String> = report.settings.iter().filter_map(told).collect();
+    let words = "settings changed while the study was under way, and not by its variants";
+    (!moved.is_empty()).then(|| format!("{words}: {}; find out who did it, and repeat the study", moved.join("; ")))
 }
 
 fn without_witness(report: &Report) -> Option<String> {

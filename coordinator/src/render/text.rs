@@ -2,10 +2,13 @@
 //! doubts about the whole.
 
 mod changes;
+mod compare;
 mod figures;
 mod table;
 
 use serde_json::Value;
+
+pub use compare::comparison;
 
 use super::doubts::doubts;
 use crate::analysis::verdict::Verdict;

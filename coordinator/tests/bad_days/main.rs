@@ -4,6 +4,7 @@
 
 mod agents;
 mod arrivals;
+mod clocks;
 mod faults;
 mod identity;
 mod interrupts;
@@ -15,6 +16,7 @@ mod preparing;
 mod refusals;
 mod requirements;
 mod resets;
+mod resumed;
 mod room;
 mod same_ids;
 mod strangers;

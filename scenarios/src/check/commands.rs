@@ -61,8 +61,6 @@ fn finding(whose: &str, command: &str, labels: &BTreeMap<String, String>, agents
 mod tests {
     use super::super::tests::{agent, study};
     use super::*;
-    use std::time::Duration;
-
     use crate::study::{Change, Reset, ResetBefore};
 
     fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
@@ -95,12 +93,7 @@ mod tests {
         }
         assert_eq!(findings(&restoring(&labels(&[])), &[on("anywhere", &["restore"])]), []);
         let action = Action::Command { name: "restore".to_owned(), agent: labels(&[("host", "db")]) };
-        let reset = Reset {
-            before: ResetBefore::Run,
-            method: ResetMethod::Actions(vec![action]),
-            timeout: Duration::from_secs(1),
-            warm_up: Duration::ZERO,
-        };
+        let reset = Reset::new(ResetBefore::Run, ResetMethod::Actions(vec![action]));
         let found = findings(&Study { reset: Some(reset), ..self::study(4) }, &[on("db", &[])]);
         assert!(found[0].to_string().starts_with("the reset runs command restore, but no agent"), "{found:?}");
     }

@@ -11,8 +11,6 @@ use super::value::{choice, text, time, wrong_type};
 use super::variants::{command, line};
 use super::{Action, Backup, Reset, ResetBefore, ResetMethod, Target, TargetKind, Workload};
 
-/// A restore of 90 GB takes half an hour.
-const TIMEOUT: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// As many files as SQL Server writes a striped backup to.
 const MOST_FILES: usize = 64;
@@ -38,7 +36,7 @@ pub(super) fn reset(root: &Section<'_>, target: Option<&Target>, workload: Optio
     }
     section.demand("method", &format!("write {EXAMPLES}"));
     let method = section.value("method", method);
-    let timeout = section.value("timeout", time(Duration::from_secs(1)..=DAY)).unwrap_or(TIMEOUT);
+    let timeout = section.value("timeout", time(Duration::from_secs(1)..=DAY)).unwrap_or(Reset::TIMEOUT);
     let warm_up = section.value("warm_up", time(Duration::ZERO..=DAY)).unwrap_or_default();
     if let (Some(method), Some(target)) = (&method, target)
         && let Some(objection) = misplaced(method, target, workload)

@@ -45,17 +45,22 @@ pub(super) fn columns(report: &Report) -> Option<Vec<Column>> {
     ])
 }
 
-fn p_value(p: f64) -> String {
+pub(super) fn p_value(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 fn conclusion(change: &Change) -> String {
-    let words = match change.conclusion {
+    conclusion_of(change.conclusion, change.not_after_correction_for)
+}
+
+/// What was shown, and what only without correction.
+pub(super) fn conclusion_of(conclusion: Conclusion, not_after_correction_for: Option<usize>) -> String {
+    let words = match conclusion {
         Conclusion::Higher => "higher",
         Conclusion::Lower => "lower",
         Conclusion::NoDifferenceShown => "no difference shown",
     };
-    match change.not_after_correction_for {
+    match not_after_correction_for {
         Some(comparisons) => format!("{words}, not after correction for {comparisons} comparisons"),
         None => words.to_owned(),
     }

@@ -45,10 +45,7 @@ fn each_readiness_is_asked_once_whatever_the_number_of_profiles() {
 
 #[test]
 fn tables_that_the_first_reset_makes_need_not_be_there() {
-    let reset = |method| {
-        let (before, timeout) = (ResetBefore::Run, Duration::from_secs(1));
-        Study { reset: Some(Reset { before, method, timeout, warm_up: Duration::ZERO }), ..orders(TargetKind::Sqlite) }
-    };
+    let reset = |method| Study { reset: Some(Reset::new(ResetBefore::Run, method)), ..orders(TargetKind::Sqlite) };
     let none = [("tables", answer(&[]))];
     let other = [("readiness 2", answer(&[&["3"]]))];
     let rebuilt = reset(ResetMethod::Rebuild);
