@@ -38,21 +38,21 @@ fn runs_that_found_nothing_new_count_as_readings() {
     let lab = lab(&[
         &[
             read(DATABASE, Moment::First, &[("audit", Some("OFF")), ("cache", Some("1G"))]),
-            read("db-1", Moment::First, &[("governor", Some("performance"))]),
+            read("observer", Moment::First, &[("governor", Some("performance"))]),
         ],
         &[read(DATABASE, Moment::Load, &[("audit", Some("ON"))])],
         &[read(DATABASE, Moment::Load, &[("audit", Some("OFF"))])],
         &[read(DATABASE, Moment::Load, &[("audit", Some("ON")), ("cache", Some("2G"))])],
-        &[read(DATABASE, Moment::Load, &[("audit", Some("OFF"))]), unread("db-1")],
+        &[read(DATABASE, Moment::Load, &[("audit", Some("OFF"))]), unread("observer")],
         &[
             read(DATABASE, Moment::Load, &[("audit", Some("ON"))]),
             read(DATABASE, Moment::Last, &[("audit", Some("OFF"))]),
-            read("db-1", Moment::Last, &[]),
+            read("observer", Moment::Last, &[]),
         ],
     ]);
     let report = lab.report();
     let [database, host] = &report.settings[..] else { panic!("{:#?}", report.settings) };
-    assert_eq!((database.source.as_str(), host.source.as_str()), (DATABASE, "db-1"));
+    assert_eq!((database.source.as_str(), host.source.as_str()), (DATABASE, "observer"));
     let told: Vec<String> = database.changes.iter().map(ToString::to_string).collect();
     assert_eq!(told, ["audit is ON in on instead of OFF", "cache was 1G until run 3 and 2G from run 4 on"]);
     assert_eq!(database.changes[1].cause, SettingCause::Meanwhile { since: Some(3) });
