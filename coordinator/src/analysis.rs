@@ -23,6 +23,7 @@ pub mod sample;
 mod settings;
 mod spread;
 pub mod statistics;
+mod timeline;
 pub mod verdict;
 pub mod waits;
 pub mod window;
@@ -39,6 +40,7 @@ pub use metric::{Metric, Metrics};
 pub use run::{HostReport, KindLatencies, KindReport, RunReport, SwitchReport, WholeRun};
 pub use settings::{SettingChange, SettingsReport};
 pub use spread::{BlockDrift, NoiseFloor, Outlier, UntilReport};
+pub use timeline::{TimelinePoint, window_s};
 
 use crate::ledger::{
     Ledger, LedgerError, MeasureFacts, Outline, Pace, ProfileOutline, RunId, RunRecord, ScheduleOutline, StudyRecord,

@@ -26,6 +26,7 @@ pub(super) fn doubts(report: &Report) -> Vec<String> {
     }
     doubts.extend(unfinished(report));
     doubts.extend(too_few_runs(report));
+    doubts.extend(confounded(report));
     if report.target.shared_host {
         let words = "load and database share a machine and compete for its CPU; put the agents on other hosts";
         doubts.push(words.to_owned());
@@ -41,6 +42,15 @@ fn unfinished(report: &Report) -> Option<String> {
         StudyState::Finished => None,
         state => Some(format!("the study is {}; this is what there is of it", state.name())),
     }
+}
+
+fn confounded(report: &Report) -> Option<String> {
+    let grouped = report.schedule.as_ref().is_some_and(|schedule| schedule.order == "grouped");
+    (grouped && report.variants.len() > 1).then(|| {
+        "the order is grouped: what drifted from variant to variant looks like a difference between them; \
+         schedule.order = \"blocks\" tells them apart"
+            .to_owned()
+    })
 }
 
 fn too_few_runs(report: &Report) -> Option<String> {
