@@ -39,7 +39,7 @@ pub use change::{Change, Conclusion};
 pub use metric::{Metric, Metrics};
 pub use run::{HostReport, KindLatencies, KindReport, RunReport, SwitchReport, WholeRun};
 pub use settings::{SettingChange, SettingsReport};
-pub use spread::{BlockDrift, NoiseFloor, Outlier, UntilReport};
+pub use spread::{BlockDrift, NoiseFloor, Outlier, Steady, UntilReport};
 pub use timeline::{TimelinePoint, window_s};
 
 use crate::ledger::{
@@ -157,6 +157,12 @@ pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, 
     supersede(&mut runs);
     let report = Report::of(study, runs, interval_ns);
     Ok(if report.relative_only && !options.absolute { report.withheld() } else { report })
+}
+
+/// How many blocks a study with `until` takes by its pilot: at least those of the pilot, at most as many as it may have.
+/// None without `until`, and before every cell has a run that counts in every block of the pilot.
+pub fn blocks_needed(report: &Report) -> Option<u32> {
+    report.until.as_ref()?.wanted()
 }
 
 /// Folds one run, whatever became of it. Nothing is withheld here: this is for deciding, not for telling.

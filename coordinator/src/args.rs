@@ -74,11 +74,19 @@ pub struct StudyArgs {
     /// The study, a TOML file
     #[arg(value_name = "STUDY")]
     pub study: PathBuf,
+    /// What is different this time.
+    #[command(flatten)]
+    pub edits: EditArgs,
+}
+
+/// What to change in a study.
+#[derive(Debug, Clone, Default, Args)]
+pub struct EditArgs {
     /// Override a key of the study, for example schedule.measure=10s; may be repeated
-    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment)]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = assignment, requires = "study")]
     pub set: Vec<String>,
     /// Multiply every duration of the schedule by this factor [default: 1]
-    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    #[arg(long, value_name = "FACTOR", value_parser = factor, requires = "study")]
     pub scale_time: Option<f64>,
 }
 
@@ -117,11 +125,19 @@ impl FleetArgs {
 #[command(after_help = examples("vufleet run study.toml
   vufleet run study.toml --smoke
   vufleet run study.toml --set schedule.repetitions=3 --scale-time 0.1 --out results/short
-  vufleet run study.toml --coordinator http://127.0.0.1:7411 --wait-for-agents 4"))]
+  vufleet run study.toml --coordinator http://127.0.0.1:7411 --wait-for-agents 4
+  vufleet run --resume last"))]
 pub struct Run {
-    /// The study.
+    /// The study, a TOML file
+    #[arg(value_name = "STUDY", required_unless_present = "resume")]
+    pub study: Option<PathBuf>,
+    /// What is different this time.
     #[command(flatten)]
-    pub study: StudyArgs,
+    pub edits: EditArgs,
+    /// Go on with a study of the ledger that was interrupted or is short of runs: its id as `vufleet studies` lists it, the
+    /// beginning of it, or `last`. What the ledger has of it is run; STUDY may be named to make sure that it is the same
+    #[arg(long, value_name = "ID", conflicts_with = "smoke")]
+    pub resume: Option<String>,
     /// The fleet.
     #[command(flatten)]
     pub fleet: FleetArgs,
@@ -317,9 +333,28 @@ mod tests {
             (vec!["--wait-for-agents", "3"], false),
             (url.to_vec(), true),
             (vec!["--smoke", "--out", "x"], false),
+            (vec!["--resume", "last"], true),
+            (vec!["--resume", "last", "--smoke"], false),
         ] {
             let line = ["vufleet", "run", "study.toml"].into_iter().chain(extra.iter().copied());
             assert_eq!(Cli::try_parse_from(line).is_ok(), allowed, "{extra:?}");
+        }
+    }
+
+    #[test]
+    fn a_study_that_goes_on_needs_no_file_unless_something_is_changed_in_one() {
+        for (line, allowed) in [
+            ("run --resume last", true),
+            ("run --resume 20261130 --out x --coordinator http://127.0.0.1:1", true),
+            ("run --resume last study.toml --set schedule.measure=10s", true),
+            ("run", false),
+            ("run --resume", false),
+            ("run --resume last --set schedule.measure=10s", false),
+            ("run --resume last --scale-time 0.5", false),
+            ("plan --set schedule.measure=10s", false),
+        ] {
+            let words = ["vufleet"].into_iter().chain(line.split(' '));
+            assert_eq!(Cli::try_parse_from(words).is_ok(), allowed, "{line}");
         }
     }
 }

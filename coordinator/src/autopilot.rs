@@ -90,10 +90,14 @@ async fn attempt(core: Arc<Core>, job: v1::Job, stopped: watch::Receiver<bool>, 
     let kind = job.kind();
     let study = study::read(&job.study, &Edits::default())
         .map_err(|refusal| Halt::Refused(format!("the study is refused:\n{refusal}")))?;
+    let resumed = match kind {
+        v1::job::Kind::Run => sequence::resume::find(&core, &job, &study).await?,
+        _ => None,
+    };
     let mut pilot = Pilot::new(core, Arc::new(study), job, stopped, teller);
     pilot.await_fleet().await?;
     match kind {
-        v1::job::Kind::Run => sequence::run(&mut pilot).await,
+        v1::job::Kind::Run => sequence::run(&mut pilot, resumed).await,
         v1::job::Kind::Smoke => smoke::run(&mut pilot).await,
         v1::job::Kind::Check => preflight::check(&mut pilot).await,
         v1::job::Kind::Build => build::build(&mut pilot).await,

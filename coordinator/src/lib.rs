@@ -4,6 +4,7 @@ pub mod allocation;
 pub mod analysis;
 pub mod args;
 pub mod autopilot;
+pub mod difference;
 pub mod dispatch;
 pub mod embedded;
 pub mod exit;

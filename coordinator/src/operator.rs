@@ -8,7 +8,7 @@ use tonic::Streaming;
 use tonic::transport::{Channel, Endpoint};
 use vufleet_proto::MAX_MESSAGE_BYTES;
 use vufleet_proto::v1::operator_client::OperatorClient;
-use vufleet_proto::v1::{AgentsReply, AgentsRequest, Job, Progress, StopRequest};
+use vufleet_proto::v1::{AgentsReply, AgentsRequest, Job, Progress, StopRequest, StudyRequest};
 
 /// How long a coordinator may take to answer the first packet.
 const DIAL: Duration = Duration::from_secs(5);
@@ -57,6 +57,14 @@ impl Operator {
         let reply = tokio::time::timeout(ANSWER, self.client.stop(request)).await;
         let reply = reply.with_context(|| silent(&self.url))?.map_err(|status| told(&self.url, &status))?.into_inner();
         Ok(Some(reply.study_id).filter(|id| !id.is_empty()))
+    }
+
+    /// A study of its ledger: its id, and its text as it was begun.
+    pub async fn study(&mut self, wanted: &str) -> anyhow::Result<(String, String)> {
+        let request = StudyRequest { study_id: wanted.to_owned() };
+        let reply = tokio::time::timeout(ANSWER, self.client.study(request)).await;
+        let reply = reply.with_context(|| silent(&self.url))?.map_err(|status| told(&self.url, &status))?.into_inner();
+        Ok((reply.study_id, reply.study))
     }
 
     /// Has a job done. Dropping the stream does not stop it.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use vufleet_scenarios::study::{self, Edits, SqlFiles, Study};
 
-use crate::args::StudyArgs;
+use crate::args::{EditArgs, StudyArgs};
 
 /// A checked study, and whether its seed was drawn here.
 #[derive(Debug)]
@@ -26,17 +26,27 @@ impl Checked {
 
 /// Reads the file that the arguments name.
 pub fn read(args: &StudyArgs) -> anyhow::Result<Checked> {
-    let text = std::fs::read_to_string(&args.study)
-        .with_context(|| format!("cannot read study {}; give the path of a TOML file", args.study.display()))?;
+    read_file(&args.study, &args.edits, drawn_seed())
+}
+
+/// A seed for a study that names none: short enough to be typed.
+pub fn drawn_seed() -> u64 {
+    rand::random_range(1..=999_999)
+}
+
+/// Reads a file; the seed is for a study that names none.
+pub fn read_file(path: &Path, edits: &EditArgs, default_seed: u64) -> anyhow::Result<Checked> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read study {}; give the path of a TOML file", path.display()))?;
     let working_directory = std::env::current_dir().context("cannot tell the working directory")?;
-    check(&text, &args.study, args, &working_directory, rand::random_range(1..=999_999))
+    check(&text, path, edits, &working_directory, default_seed)
 }
 
 /// Checks a study's text. A relative SQLite path becomes absolute: agents may work in another directory.
 pub fn check(
     text: &str,
     named: &Path,
-    args: &StudyArgs,
+    args: &EditArgs,
     working_directory: &Path,
     default_seed: u64,
 ) -> anyhow::Result<Checked> {

@@ -1,12 +1,13 @@
 //! Which runs a study consists of, in which order, and how long they take. A pure function of the study: the
 //! coordinator that resumes a study finds the same plan.
 
+use std::fmt;
 use std::time::Duration;
 
 use rand::seq::SliceRandom;
 
 use crate::random;
-use crate::study::{Measure, Nest, Order, Profile, Study, Variant};
+use crate::study::{Measure, Nest, Order, Profile, ResetBefore, Study, Until, Variant};
 
 /// Sets the streams that shuffle a plan apart from those that sessions draw from.
 const ORDER: u64 = 0x6f72_6465_7200_0000;
@@ -34,6 +35,24 @@ pub struct Group {
     pub profile: String,
 }
 
+impl PlannedRun {
+    /// Whether it belongs to no block, and shows the study's switches.
+    pub fn is_switched(&self) -> bool {
+        self.repetition == 0
+    }
+}
+
+impl fmt::Display for PlannedRun {
+    /// "audit 16vu repetition 3", "baseline 16vu with switches"
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.variant, self.profile)?;
+        match self.is_switched() {
+            true => f.write_str("with switches"),
+            false => write!(f, "repetition {}", self.repetition),
+        }
+    }
+}
+
 /// The group of a run.
 pub fn group(run: &PlannedRun) -> Group {
     Group { repetition: run.repetition, profile: run.profile.clone() }
@@ -44,19 +63,47 @@ pub fn expand(study: &Study) -> Vec<PlannedRun> {
     of_blocks(study, study.schedule.repetitions.at_least())
 }
 
-/// The same with so many blocks. Those of fewer blocks come first in it, and have the same numbers.
+/// The same with so many blocks: theirs, and then those of no block, which show the study's switches.
 pub fn of_blocks(study: &Study, blocks: u32) -> Vec<PlannedRun> {
-    let cells = match study.schedule.order {
-        Order::Grouped => grouped(study, blocks),
-        Order::Blocks => (1..=blocks).flat_map(|repetition| block(study, repetition)).collect::<Vec<_>>(),
-    };
-    let number = |(index, (variant, profile, repetition)): (usize, (&Variant, &Profile, u32))| PlannedRun {
+    let mut cells = cells(study, blocks);
+    if !study.switches.is_empty() {
+        let baseline = study.variants.iter().find(|variant| variant.name == study.baseline());
+        let baseline = baseline.expect("a study's baseline is one of its variants");
+        cells.extend(study.profiles.iter().map(|profile| (baseline, profile, 0)));
+    }
+    numbered(&cells)
+}
+
+/// The blocks that decide how many there are, before it is known; those of all blocks begin with them, and have the same
+/// numbers.
+pub fn pilot(study: &Study, until: &Until) -> Vec<PlannedRun> {
+    numbered(&cells(study, until.min))
+}
+
+/// How often the data is reset in these runs.
+pub fn resets(study: &Study, runs: &[PlannedRun]) -> usize {
+    match study.reset.as_ref().map(|reset| reset.before) {
+        None => 0,
+        Some(ResetBefore::Run) => runs.len(),
+        Some(ResetBefore::Variant) => runs.chunk_by(|one, next| one.variant == next.variant).count(),
+    }
+}
+
+fn numbered(cells: &[Cell<'_>]) -> Vec<PlannedRun> {
+    let number = |(index, (variant, profile, repetition)): (usize, &Cell<'_>)| PlannedRun {
         number: u32::try_from(index + 1).expect("variants, profiles and repetitions are few"),
         variant: variant.name.clone(),
         profile: profile.id.clone(),
-        repetition,
+        repetition: *repetition,
     };
-    cells.into_iter().enumerate().map(number).collect()
+    cells.iter().enumerate().map(number).collect()
+}
+
+fn cells(study: &Study, blocks: u32) -> Vec<Cell<'_>> {
+    match study.schedule.order {
+        Order::Grouped => grouped(study, blocks),
+        Order::Blocks => (1..=blocks).flat_map(|repetition| block(study, repetition)).collect(),
+    }
 }
 
 type Cell<'a> = (&'a Variant, &'a Profile, u32);
@@ -100,14 +147,14 @@ fn block(study: &Study, repetition: u32) -> Vec<Cell<'_>> {
     cells
 }
 
-/// How long a study takes when nothing goes wrong.
+/// How long a study takes when nothing goes wrong, resets apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanTime {
     /// A run of each profile, in the study's order.
     pub runs: Vec<RunTime>,
-    /// The whole study; none when a window ends with a number of transactions.
+    /// The whole study with the most blocks that there may be; none when a window ends with a number of transactions.
     pub total: Option<Duration>,
-    /// What is known of it: the total without the windows whose length nobody knows.
+    /// What is known of it: the fewest blocks, without the windows whose length nobody knows.
     pub at_least: Duration,
 }
 
@@ -155,8 +202,14 @@ pub fn duration(study: &Study) -> PlanTime {
     let runs: Vec<RunTime> = study.profiles.iter().map(run).collect();
     let variants = u32::try_from(study.variants.len()).expect("variants are few");
     let pass: Duration = runs.iter().map(RunTime::at_least).sum();
-    let at_least = pass * variants * schedule.repetitions.at_least();
-    PlanTime { runs, total: measure.map(|_| at_least), at_least }
+    let switched = if study.switches.is_empty() { Duration::ZERO } else { pass };
+    let of_blocks = |blocks: u32| pass * variants * blocks + switched;
+    let repetitions = schedule.repetitions;
+    PlanTime {
+        runs,
+        total: measure.map(|_| of_blocks(repetitions.at_most())),
+        at_least: of_blocks(repetitions.at_least()),
+    }
 }
 
 #[cfg(test)]
@@ -166,7 +219,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::study::{Edits, read};
+    use crate::study::{Edits, Reset, ResetMethod, read};
 
     fn study(seed: u64, variants: usize, profiles: usize, schedule: &str) -> Study {
         let mut text = format!(
@@ -260,6 +313,47 @@ mod tests {
         assert_eq!(plan.runs[0].total(), Some(Duration::from_secs(1 + 2 + 8 + 1)));
         assert_eq!(plan.runs[1].connect, Duration::from_secs(2));
         assert_eq!(plan.total, Some(Duration::from_secs((12 + 13) * 2 * 3)));
+    }
+
+    #[test]
+    fn what_an_interval_asks_for_is_known_within_bounds() {
+        let times = "ramp_up = \"2s\"\nmeasure = \"8s\"\nsettle = \"0s\"\nconnect_rate = 1000000\n";
+        let until = "repetitions = { min = 5, max = 20, until = \"2%\" }";
+        let study = study(1, 2, 1, &format!("{times}{until}"));
+        let plan = duration(&study);
+        assert_eq!(plan.at_least.as_secs(), 10 * 2 * 5);
+        assert_eq!(plan.total.map(|total| total.as_secs()), Some(10 * 2 * 20));
+        assert_eq!(expand(&study), of_blocks(&study, 9)[..10]);
+    }
+
+    #[test]
+    fn switches_have_a_run_of_each_profile_behind_all_blocks() {
+        let times = "ramp_up = \"2s\"\nmeasure = \"8s\"\nsettle = \"0s\"\nconnect_rate = 1000000\nrepetitions = 2";
+        let switched = |order: &str| {
+            let schedule = format!("{times}\norder = \"{order}\"\n[[switch]]\nat = \"5s\"\nvariant = \"v1\"");
+            study(1, 2, 2, &schedule)
+        };
+        for study in [switched("blocks"), switched("grouped")] {
+            let runs = expand(&study);
+            let (of_blocks, shown) = runs.split_at(8);
+            assert!(of_blocks.iter().all(|run| !run.is_switched()));
+            let of_switches = [("v0".to_owned(), "10vu".to_owned(), 0), ("v0".to_owned(), "20vu".to_owned(), 0)];
+            assert_eq!(order(shown), of_switches);
+            assert_eq!((shown[0].number, shown[0].to_string().as_str()), (9, "v0 10vu with switches"));
+            assert_eq!(duration(&study).total.map(|total| total.as_secs()), Some(10 * 10));
+            assert_eq!(duration(&study).at_least.as_secs(), 10 * 10);
+        }
+    }
+
+    #[test]
+    fn resets_are_counted_as_the_runs_need_them() {
+        let mut study = study(3, 2, 2, "repetitions = 2\norder = \"grouped\"");
+        let runs = expand(&study);
+        assert_eq!(resets(&study, &runs), 0);
+        for (before, count) in [(ResetBefore::Run, 8), (ResetBefore::Variant, 2)] {
+            study.reset = Some(Reset { before, method: ResetMethod::Rebuild });
+            assert_eq!(resets(&study, &runs), count, "{before:?}");
+        }
     }
 
     #[test]

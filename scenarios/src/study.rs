@@ -13,10 +13,12 @@ mod placeholders;
 mod profiles;
 mod read;
 mod ready;
+mod repetitions;
 mod schedule;
 mod section;
 mod size;
 mod sql_files;
+mod switch;
 mod syntax;
 mod target;
 #[cfg(test)]

@@ -43,6 +43,9 @@ pub struct Change {
     /// The uncorrected interval leaves zero out, but the corrected p does not: over how many comparisons.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_after_correction_for: Option<usize>,
+    /// Variants without a difference may be as far apart, by their own intervals.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub below_noise_floor: bool,
 }
 
 /// The runs that count, by cell and block.
@@ -110,5 +113,6 @@ fn conclude(
         welch: welch.map(|welch| welch.percent()),
         detectable_percent: paired.detectable_percent(confidence),
         not_after_correction_for: only_before_correction.then_some(comparisons),
+        below_noise_floor: false,
     }
 }

@@ -13,6 +13,7 @@ use super::host::HostUse;
 use super::judge;
 use super::requests::{RequestLook, SessionRequests};
 use super::sample::Sample;
+use super::spread::Steady;
 use super::timeline::TimelinePoint;
 use super::verdict::{Reason, Verdict, verdict};
 use super::waits::Wait;
@@ -63,6 +64,10 @@ pub struct RunReport {
     pub reconnects: Option<u64>,
     /// Change of throughput from the first to the last third of the window.
     pub drift_percent: Option<f64>,
+    /// Whether that is a trend.
+    pub steady: Option<Steady>,
+    /// Why nothing is told of the database process, where one was found.
+    pub process_missing: Option<String>,
     /// What the variant's observer did from before the load until after it, by the name of the count.
     pub observer: BTreeMap<String, u64>,
     /// Every host over the window.
@@ -240,6 +245,8 @@ impl RunReport {
             not_started: None,
             reconnects: None,
             drift_percent: None,
+            steady: None,
+            process_missing: None,
             observer: footprint::observer(&fold.facts),
             hosts: Vec::new(),
             timeline: Vec::new(),

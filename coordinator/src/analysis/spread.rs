@@ -44,6 +44,17 @@ pub struct Outlier {
     pub metric: Metric,
     /// From the median of its cell, in per cent.
     pub percent: f64,
+    /// The same in robust standard deviations of its cell (modified z score).
+    pub score: f64,
+}
+
+/// Whether throughput went somewhere inside the window of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steady {
+    /// Where its trend leads from the first to the last instant, in per cent of the mean.
+    pub percent: f64,
+    /// Two-sided, of no trend.
+    pub p: f64,
 }
 
 /// How the number of repetitions came about.
@@ -57,8 +68,22 @@ pub struct UntilReport {
     pub pilot: u32,
     /// Most blocks.
     pub max: u32,
-    /// Blocks that the pilot asks for; none before all of it is there.
+    /// Standard deviation of the pilot's widest cell, in per cent; none before all of it is there.
+    pub sd_percent: Option<f64>,
+    /// Blocks that the pilot asks for, be it more than there may be; none before all of it is there.
     pub needed: Option<u32>,
     /// The widest half of an interval that there is now, in per cent.
     pub reached_percent: Option<f64>,
+}
+
+impl UntilReport {
+    /// Blocks to be made; none before the pilot is there.
+    pub fn wanted(&self) -> Option<u32> {
+        self.needed.map(|needed| needed.min(self.max))
+    }
+
+    /// Whether the interval stays wider than it is to be, because there may not be as many blocks as that takes.
+    pub fn is_cut(&self) -> bool {
+        self.needed.is_some_and(|needed| needed > self.max)
+    }
 }

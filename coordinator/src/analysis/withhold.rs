@@ -99,6 +99,8 @@ impl RunReport {
             not_started: None,
             reconnects: None,
             drift_percent: self.drift_percent,
+            steady: self.steady,
+            process_missing: self.process_missing,
             observer: BTreeMap::new(),
             hosts: self.hosts.into_iter().map(HostReport::withheld).collect(),
             timeline: match by_transactions {

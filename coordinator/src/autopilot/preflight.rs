@@ -15,7 +15,7 @@ use crate::allocation::{self, Candidate};
 /// `vufleet check`: prints every finding, refuses when one is fatal.
 pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
     undo::tell(pilot, undo::Where::Anywhere).await?;
-    let findings = findings(pilot).await?;
+    let findings = findings(pilot, plan::duration(&pilot.study).at_least).await?;
     for finding in &findings {
         match finding.severity {
             Severity::Fatal => {}
@@ -28,11 +28,11 @@ pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The same before a run: warnings are told, notes are not. Variants that were left on here are undone first.
-pub(super) async fn clear(pilot: &mut Pilot) -> Result<(), Halt> {
+/// The same before runs that take so long: warnings are told, notes are not. Variants that were left on here are undone first.
+pub(super) async fn clear(pilot: &mut Pilot, time: Duration) -> Result<(), Halt> {
     undo::tell(pilot, undo::Where::Elsewhere).await?;
     undo::settle(pilot).await?;
-    let findings = findings(pilot).await?;
+    let findings = findings(pilot, time).await?;
     for finding in findings.iter().filter(|finding| finding.severity == Severity::Warning) {
         pilot.teller.warn(finding.to_string()).await;
     }
@@ -45,8 +45,8 @@ fn refuse_fatal(findings: &[Finding]) -> Result<(), Halt> {
     if sentences.is_empty() { Ok(()) } else { Err(Halt::Refused(sentences.join("\n"))) }
 }
 
-async fn findings(pilot: &mut Pilot) -> Result<Vec<Finding>, Halt> {
-    room(pilot).await?;
+async fn findings(pilot: &mut Pilot, time: Duration) -> Result<Vec<Finding>, Halt> {
+    room(pilot, time).await?;
     reach_from_everywhere(pilot).await?;
     let questions = check::questions(&pilot.study);
     let mut answers = Answers::new();
@@ -68,10 +68,9 @@ async fn findings(pilot: &mut Pilot) -> Result<Vec<Finding>, Halt> {
     Ok(check::findings(&pilot.study, &answers, &agent_facts(pilot)))
 }
 
-/// For everything that the agents will send.
-async fn room(pilot: &Pilot) -> Result<(), Halt> {
+/// Whether there is room for everything that the agents will send in that time.
+pub(super) async fn room(pilot: &Pilot, time: Duration) -> Result<(), Halt> {
     let agents = pilot.core.registry.agents().iter().filter(|agent| agent.connected).count();
-    let time = plan::duration(&pilot.study).at_least;
     let interval = grid::interval(pilot.study.monitor.interval, pilot.study.schedule.measure);
     Ok(pilot.core.record.with(move |ledger| ledger.make_sure_of_room(agents, time, interval)).await?)
 }

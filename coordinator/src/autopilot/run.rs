@@ -342,7 +342,7 @@ impl<'a> Flight<'a> {
         let planned = self.order.planned;
         let again = if self.order.attempt > 1 { format!(", attempt {}", self.order.attempt) } else { String::new() };
         v1::Live {
-            what: format!("{} {} repetition {}{again}", planned.variant, planned.profile, planned.repetition),
+            what: format!("{planned}{again}"),
             run: planned.number,
             runs: self.order.runs,
             sessions_wanted: self.facts.sessions,

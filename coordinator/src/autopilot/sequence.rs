@@ -1,18 +1,24 @@
-//! A whole study: every run of the plan, repeats of invalid ones, and the report.
+//! A whole study: every run of the plan, repeats of invalid ones, and the report; from its beginning, or from where an earlier
+//! coordinator left it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod agenda;
+pub(super) mod resume;
+
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use vufleet_proto::v1::job::OnAgentLoss;
 use vufleet_scenarios::plan::{self, PlannedRun};
-use vufleet_scenarios::study::{Order as RunOrder, TargetKind};
+use vufleet_scenarios::study::{Repetitions, TargetKind, Until};
 
+use self::agenda::{Agenda, Past};
+use self::resume::Resumed;
 use super::pilot::{Ask, Pilot};
 use super::roster::{self, Roster};
 use super::run::{Order, Trouble, fly};
 use super::{Halt, preflight, undo};
-use crate::analysis::{self, verdict::Verdict};
+use crate::analysis::{self, Options, verdict::Verdict};
 use crate::ledger::{RunId, StudyFacts, StudyId, StudyState};
 use crate::render;
 
@@ -22,34 +28,61 @@ const TABLE_WIDTH: u16 = 120;
 const DATABASE_PATIENCE: Duration = Duration::from_secs(120);
 
 /// `vufleet run`.
-pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
-    preflight::clear(pilot).await?;
+pub(super) async fn run(pilot: &mut Pilot, resumed: Option<Resumed>) -> Result<(), Halt> {
+    let share = resumed.as_ref().map_or(1.0, Resumed::share_left);
+    preflight::clear(pilot, plan::duration(&pilot.study).at_least.mul_f64(share)).await?;
     if pilot.observers().is_empty() {
         pilot
             .teller
             .warn("no observing agent takes part: the database host's CPU and the database's own counts will be missing; start one with --roles observe")
             .await;
     }
-    let study_id = begin(pilot, &pilot.study.name.clone()).await?;
-    let ended = fly_all(pilot, &study_id).await;
+    let (study_id, past) = match resumed {
+        Some(resumed) => take_up(pilot, resumed).await?,
+        None => (begin(pilot, &pilot.study.name.clone()).await?, Past::default()),
+    };
+    let ended = fly_all(pilot, &study_id, &past).await;
     pilot.finish_up();
     let (state, message) = match &ended {
-        Ok(()) | Err(Halt::Short(_)) => (StudyState::Finished, String::new()),
+        Ok(()) => (StudyState::Finished, String::new()),
         Err(Halt::Stopped) => (StudyState::Interrupted, Halt::Stopped.message()),
-        Err(halt @ Halt::Refused(_)) => (StudyState::Failed, halt.message()),
+        Err(halt @ (Halt::Refused(_) | Halt::Short(_))) => (StudyState::Failed, halt.message()),
     };
-    let (id, at_ns) = (study_id.clone(), pilot.core.clock.now());
-    let written = pilot.core.record.with(move |ledger| ledger.set_study_state(&id, state, at_ns, &message)).await;
-    let reported = report(pilot, &study_id).await;
+    let written = set_state(pilot, &study_id, state, message).await;
+    let mut reported = report(pilot, &study_id).await;
+    if let (Ok(()), Err(halt @ Halt::Short(_))) = (&ended, &reported)
+        && let Err(unwritten) = set_state(pilot, &study_id, state, halt.message()).await
+    {
+        reported = Err(unwritten);
+    }
     let settled = undo::settle(pilot).await;
     if let (Err(_), Err(left_on)) = (&ended, &settled) {
         pilot.teller.warn(left_on.message()).await;
+    }
+    if ended.is_err() || reported.is_err() {
+        let how = "with the --data or --coordinator of this one";
+        pilot.teller.note(format!("to go on: vufleet run --resume {study_id} ({how})")).await;
     }
     // The first thing that went wrong is the one to tell.
     ended?;
     settled?;
     written?;
     reported
+}
+
+async fn set_state(pilot: &Pilot, study_id: &StudyId, state: StudyState, message: String) -> Result<(), Halt> {
+    let (id, at_ns) = (study_id.clone(), pilot.core.clock.now());
+    Ok(pilot.core.record.with(move |ledger| ledger.set_study_state(&id, state, at_ns, &message)).await?)
+}
+
+/// Takes a study of the ledger up again.
+async fn take_up(pilot: &mut Pilot, resumed: Resumed) -> Result<(StudyId, Past), Halt> {
+    let Resumed { id, past, .. } = &resumed;
+    set_state(pilot, id, StudyState::Running, String::new()).await?;
+    pilot.core.name_job(&id.0);
+    pilot.teller.accepted(&id.0, &id.0).await;
+    resumed.tell(pilot).await;
+    Ok((id.clone(), past.clone()))
 }
 
 /// Enters the study into the ledger.
@@ -63,78 +96,86 @@ pub(super) async fn begin(pilot: &mut Pilot, name: &str) -> Result<StudyId, Halt
     Ok(study_id)
 }
 
-/// The plan as it is worked off: what is left, and what each group needs again.
-struct Agenda {
-    left: VecDeque<PlannedRun>,
-    plan: Vec<PlannedRun>,
-    /// Attempts at each run of the plan, by its number.
-    attempts: BTreeMap<u32, u32>,
-    /// Numbers of runs whose last attempt was invalid.
-    invalid: Vec<u32>,
-    max_repeats: u32,
-    by_group: bool,
-}
-
-impl Agenda {
-    fn new(plan: Vec<PlannedRun>, max_repeats: u32, order: RunOrder) -> Self {
-        let left = plan.iter().cloned().collect();
-        Agenda {
-            left,
-            plan,
-            attempts: BTreeMap::new(),
-            invalid: Vec::new(),
-            max_repeats,
-            by_group: order == RunOrder::Blocks,
-        }
-    }
-
-    fn next(&mut self) -> Option<(PlannedRun, u32)> {
-        let run = self.left.pop_front()?;
-        let attempt = self.attempts.entry(run.number).or_insert(0);
-        *attempt += 1;
-        let attempt = *attempt;
-        self.invalid.retain(|number| *number != run.number);
-        Some((run, attempt))
-    }
-
-    /// Notes how a run ended. Its group is run again, once its last member is through and if the bound allows it.
-    /// Returns the runs that were put back.
-    fn done(&mut self, run: &PlannedRun, valid: bool) -> Vec<PlannedRun> {
-        if !valid {
-            self.invalid.push(run.number);
-        }
-        let members: Vec<PlannedRun> = if self.by_group {
-            let same = |other: &&PlannedRun| plan::group(other) == plan::group(run);
-            self.plan.iter().filter(same).cloned().collect()
-        } else {
-            vec![run.clone()]
-        };
-        let under_way = members.iter().any(|member| self.left.contains(member));
-        let failed = members.iter().any(|member| self.invalid.contains(&member.number));
-        let exhausted = self.attempts.get(&run.number).is_some_and(|attempts| *attempts > self.max_repeats);
-        if under_way || !failed || exhausted {
-            return Vec::new();
-        }
-        for member in members.iter().rev() {
-            self.left.push_front(member.clone());
-        }
-        members
-    }
-}
-
-async fn fly_all(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
+async fn fly_all(pilot: &mut Pilot, study_id: &StudyId, past: &Past) -> Result<(), Halt> {
     let schedule = &pilot.study.schedule;
-    let mut agenda = Agenda::new(plan::expand(&pilot.study), schedule.max_repeats, schedule.order);
-    let runs = agenda.plan.len() as u32;
-    let mut roster = Roster::of(pilot);
-    let mut tried: BTreeSet<String> = BTreeSet::new();
-    while let Some((planned, attempt)) = agenda.next() {
-        roster.call(pilot).await?;
+    let repetitions = schedule.repetitions;
+    let mut course = Course {
+        study_id,
+        agenda: Agenda::new(schedule.max_repeats, schedule.order, past),
+        planned: 0,
+        roster: Roster::of(pilot),
+        tried: BTreeSet::new(),
+    };
+    match repetitions {
+        Repetitions::Fixed(blocks) => course.fly(pilot, &plan::of_blocks(&pilot.study, blocks), past).await,
+        Repetitions::Until(until) => {
+            course.fly(pilot, &plan::pilot(&pilot.study, &until), past).await?;
+            match blocks(pilot, study_id, &until).await? {
+                Some(blocks) => course.fly(pilot, &plan::of_blocks(&pilot.study, blocks), past).await,
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+/// How many blocks the pilot asks for; none where runs of it are missing, which the report tells. This is looked at once: an interval
+/// that is looked at until it seems narrow holds the truth too rarely.
+async fn blocks(pilot: &mut Pilot, study_id: &StudyId, until: &Until) -> Result<Option<u32>, Halt> {
+    let id = study_id.0.clone();
+    // For deciding: what is told of it is relative.
+    let report =
+        pilot.core.record.with(move |ledger| analysis::report(ledger, &id, Options { absolute: true })).await?;
+    let Some(blocks) = analysis::blocks_needed(&report) else {
+        let sentence = format!("runs of the pilot's {} blocks are missing: no blocks are added to it", until.min);
+        pilot.teller.warn(sentence).await;
+        return Ok(None);
+    };
+    let varies = report.until.as_ref().and_then(|until| until.sd_percent);
+    let varies = varies.map_or(String::new(), |percent| format!(": {} varies by {percent:.1} %", until.metric));
+    pilot.teller.note(format!("pilot of {} blocks{varies}, {blocks} blocks in all", until.min)).await;
+    if let Some(needed) = report.until.as_ref().filter(|until| until.is_cut()).and_then(|until| until.needed) {
+        let half = until.percent;
+        let sentence = format!(
+            "an interval of \u{b1}{half} % takes {needed} blocks, and max is {}: it will be wider than that",
+            until.max
+        );
+        pilot.teller.warn(sentence).await;
+    }
+    let more = blocks.saturating_sub(until.min);
+    let per_block = plan::duration(&pilot.study).at_least / until.min;
+    preflight::room(pilot, per_block * more).await?;
+    Ok(Some(blocks))
+}
+
+/// A study on its way.
+struct Course<'a> {
+    study_id: &'a StudyId,
+    agenda: Agenda,
+    /// Runs of the whole plan, as far as it is known.
+    planned: u32,
+    roster: Roster,
+    /// Variants that were tried.
+    tried: BTreeSet<String>,
+}
+
+impl Course<'_> {
+    /// Makes every run of a plan that is not there yet.
+    async fn fly(&mut self, pilot: &mut Pilot, plan: &[PlannedRun], past: &Past) -> Result<(), Halt> {
+        self.agenda.extend(plan, &past.counted);
+        self.planned = plan.len() as u32;
+        while let Some((planned, attempt)) = self.agenda.next() {
+            self.one(pilot, &planned, attempt).await?;
+        }
+        Ok(())
+    }
+
+    async fn one(&mut self, pilot: &mut Pilot, planned: &PlannedRun, attempt: u32) -> Result<(), Halt> {
+        self.roster.call(pilot).await?;
         undo::settle(pilot).await?;
-        let first = tried.insert(planned.variant.clone());
-        let order = Order { study_id, planned: &planned, attempt, runs, smoke: false };
+        let first = self.tried.insert(planned.variant.clone());
+        let order = Order { study_id: self.study_id, planned, attempt, runs: self.planned, smoke: false };
         let (run, trouble) = fly(pilot, &order).await?;
-        let verdict = tell_verdict(pilot, &planned, run).await?;
+        let verdict = tell_verdict(pilot, planned, run).await?;
         let lost = match trouble {
             None => None,
             Some(Trouble::Halt(halt)) => return Err(halt),
@@ -149,15 +190,19 @@ async fn fly_all(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
         if let Some(agent) = lost.as_ref().filter(|_| pilot.job.on_agent_loss() == OnAgentLoss::Stop) {
             return Err(roster::stopped(agent));
         }
-        let again = agenda.done(&planned, keep);
+        let again = self.agenda.done(planned, keep);
         if !verdict {
             await_database(pilot).await?;
         }
-        if !again.is_empty() {
-            pilot.teller.note(format!("{} of repetition {} runs again", planned.profile, planned.repetition)).await;
+        match again.as_slice() {
+            [] => {}
+            [_] if planned.is_switched() => pilot.teller.note(format!("{planned} runs again")).await,
+            _ => {
+                pilot.teller.note(format!("{} of repetition {} runs again", planned.profile, planned.repetition)).await;
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Folds a run, says what became of it, and whether it counts.
@@ -167,17 +212,7 @@ async fn tell_verdict(pilot: &mut Pilot, planned: &PlannedRun, run: RunId) -> Re
     if verdict != Verdict::Valid {
         let withhold = pilot.study.report.relative_only && !pilot.job.absolute;
         let reasons = report.sentences(withhold).join("; ");
-        pilot
-            .teller
-            .warn(format!(
-                "run {} ({} {} repetition {}) is {}: {reasons}",
-                planned.number,
-                planned.variant,
-                planned.profile,
-                planned.repetition,
-                verdict.name()
-            ))
-            .await;
+        pilot.teller.warn(format!("run {} ({planned}) is {}: {reasons}", planned.number, verdict.name())).await;
     }
     Ok(verdict != Verdict::Invalid)
 }
@@ -219,7 +254,7 @@ async fn report(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
         .core
         .record
         .with(move |ledger| {
-            let report = analysis::report(ledger, &id, analysis::Options { absolute })?;
+            let report = analysis::report(ledger, &id, Options { absolute })?;
             let mut files: Vec<(String, Vec<u8>)> = Vec::new();
             render::files(&report, &mut |name: &str, bytes: &[u8]| {
                 files.push((name.to_owned(), bytes.to_vec()));
@@ -237,53 +272,4 @@ async fn report(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
         return Ok(());
     }
     Err(Halt::Short(format!("fewer valid runs than asked for: {}", short.join(", "))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn planned(number: u32, variant: &str, repetition: u32) -> PlannedRun {
-        PlannedRun { number, variant: variant.to_owned(), profile: "4vu".to_owned(), repetition }
-    }
-
-    fn drain(agenda: &mut Agenda, mut valid: impl FnMut(u32, u32) -> bool) -> Vec<(u32, u32)> {
-        let mut flown = Vec::new();
-        while let Some((run, attempt)) = agenda.next() {
-            flown.push((run.number, attempt));
-            agenda.done(&run, valid(run.number, attempt));
-        }
-        flown
-    }
-
-    fn two_by_two() -> Vec<PlannedRun> {
-        vec![planned(1, "a", 1), planned(2, "b", 1), planned(3, "b", 2), planned(4, "a", 2)]
-    }
-
-    #[test]
-    fn valid_runs_are_made_once() {
-        let mut agenda = Agenda::new(two_by_two(), 3, RunOrder::Blocks);
-        assert_eq!(drain(&mut agenda, |_, _| true), [(1, 1), (2, 1), (3, 1), (4, 1)]);
-    }
-
-    #[test]
-    fn an_invalid_run_repeats_its_whole_group_after_it() {
-        let mut agenda = Agenda::new(two_by_two(), 3, RunOrder::Blocks);
-        let flown = drain(&mut agenda, |number, attempt| !(number == 1 && attempt == 1));
-        assert_eq!(flown, [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (4, 1)]);
-    }
-
-    #[test]
-    fn grouped_order_repeats_the_run_alone() {
-        let mut agenda = Agenda::new(two_by_two(), 3, RunOrder::Grouped);
-        let flown = drain(&mut agenda, |number, attempt| !(number == 1 && attempt == 1));
-        assert_eq!(flown, [(1, 1), (1, 2), (2, 1), (3, 1), (4, 1)]);
-    }
-
-    #[test]
-    fn repeats_are_bounded() {
-        let mut agenda = Agenda::new(two_by_two()[..2].to_vec(), 2, RunOrder::Blocks);
-        let flown = drain(&mut agenda, |_, _| false);
-        assert_eq!(flown, [(1, 1), (2, 1), (1, 2), (2, 2), (1, 3), (2, 3)]);
-    }
 }

@@ -11,7 +11,7 @@ use crate::ledger::{Ledger, LedgerError, RunId, StudyState};
 
 /// One short run for each variant and profile.
 pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
-    preflight::clear(pilot).await?;
+    preflight::clear(pilot, plan::duration(&pilot.study).at_least).await?;
     let study_id = begin(pilot, &format!("{}-smoke", pilot.study.name)).await?;
     let plan: Vec<PlannedRun> = plan::expand(&pilot.study).into_iter().filter(|run| run.repetition == 1).collect();
     let mut failures = 0;

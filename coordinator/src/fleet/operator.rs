@@ -11,6 +11,7 @@ use vufleet_proto::v1::{self, operator_server::Operator};
 
 use super::Core;
 use crate::autopilot;
+use crate::ledger::LedgerError;
 
 /// Messages that may wait for a slow terminal before the job waits too.
 const PATIENCE: usize = 256;
@@ -62,6 +63,16 @@ impl Operator for OperatorService {
             core.release();
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(outgoing).map(Ok))))
+    }
+
+    async fn study(&self, request: Request<v1::StudyRequest>) -> Result<Response<v1::StudyReply>, Status> {
+        let wanted = request.into_inner().study_id;
+        let found = self.core.record.with(move |ledger| ledger.study(&wanted)).await;
+        let record = found.map_err(|error| match error {
+            LedgerError::NoStudy { .. } | LedgerError::Ambiguous { .. } => Status::not_found(error.to_string()),
+            error => Status::unavailable(error.to_string()),
+        })?;
+        Ok(Response::new(v1::StudyReply { study_id: record.id.0, study: record.text }))
     }
 
     async fn stop(&self, request: Request<v1::StopRequest>) -> Result<Response<v1::StopReply>, Status> {

@@ -5,7 +5,7 @@
 mod places;
 mod variants;
 
-use super::figures::{interval, listed, number, signed};
+use super::figures::{interval, listed, number};
 use super::labels;
 use crate::analysis::statistics::Summary;
 use crate::analysis::verdict::Verdict;
@@ -102,16 +102,16 @@ fn controls(report: &Report, metric: Metric) -> Option<String> {
     let (cell, most) = changes.iter().max_by(|a, b| a.1.change.percent.abs().total_cmp(&b.1.change.percent.abs()))?;
     let follows = match changes.iter().any(|(_, change)| change.conclusion != Conclusion::NoDifferenceShown) {
         true => "a difference is shown where there is none, and the others may be as wrong",
-        false => "a change of that size is noise",
+        false => "a change no larger than that may be noise",
     };
     Some(format!(
-        "{}, in which the database is as in {}, differs from it in {} by up to {} % (interval {} %, {}): {follows}.",
+        "{}, in which the database is as in {}, differs from it in {} by {:.1} % at most ({}, interval {} %): {follows}.",
         cell.variant,
         report.baseline,
         labels::name(metric),
-        signed(most.change.percent),
-        interval(most.change.ci),
-        places(report, &[&cell.profile])
+        most.change.percent.abs(),
+        places(report, &[&cell.profile]),
+        interval(most.change.ci)
     ))
 }
 

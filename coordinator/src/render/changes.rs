@@ -51,7 +51,7 @@ pub(super) fn columns(report: &Report, shown: &[Metric]) -> Option<Vec<Column>> 
 }
 
 /// The conclusion in words, with what stands against the uncorrected interval.
-pub(super) fn conclusion(change: &Change) -> String {
+fn conclusion(change: &Change) -> String {
     let words = match change.conclusion {
         Conclusion::Higher => "higher",
         Conclusion::Lower => "lower",

@@ -75,13 +75,18 @@ fn head(report: &Report, page: &Page) -> String {
     ));
     let answer = answer(report);
     let (sentence, limits) = answer.split_first().map_or(("", &[][..]), |(first, rest)| (first.as_str(), rest));
-    top.raw(&format!("<section class=\"answer\" aria-label=\"The answer\">\n<p>{}</p>\n", escape(sentence)));
+    top.raw(&format!("<section class=\"answer\" aria-label=\"The answer\">\n<p>{}</p>\n", unbroken(sentence)));
     for limit in limits {
-        top.raw(&format!("<p class=\"limit\">{}</p>\n", escape(limit)));
+        top.raw(&format!("<p class=\"limit\">{}</p>\n", unbroken(limit)));
     }
     top.raw("</section>\n");
     top.raw(&page.contents());
     top.body().to_owned()
+}
+
+/// As markup, with every figure and its sign on one line.
+fn unbroken(words: &str) -> String {
+    escape(words).replace(" %", "\u{a0}%")
 }
 
 /// What equal runs differ by, and what the tool doubts about the whole.

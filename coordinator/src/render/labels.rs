@@ -61,8 +61,13 @@ pub(super) fn axis(metric: Metric) -> String {
     format!("{}, {}", capital(name(metric)), unit(metric))
 }
 
-/// With a capital letter.
+/// With a capital letter, but for names that are written small.
 pub(super) fn capital(words: &str) -> String {
     let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    match letters.next() {
+        Some(first) if !letters.as_str().starts_with(|next: char| next.is_ascii_digit()) => {
+            first.to_uppercase().chain(letters).collect()
+        }
+        _ => words.to_owned(),
+    }
 }

@@ -43,7 +43,7 @@ fn until(until: &UntilReport) -> String {
     let asked = format!("repetitions for \u{b1} {} % of {}", until.percent, until.metric.name());
     let needed = match until.needed {
         None => "are not complete".to_owned(),
-        Some(needed) if needed > until.max => format!("ask for {needed}, more than the {} allowed", until.max),
+        Some(needed) if until.is_cut() => format!("ask for {needed}, more than the {} allowed", until.max),
         Some(needed) => format!("ask for {needed} of at most {}", until.max),
     };
     let reached = until.reached_percent.map_or_else(String::new, |half| format!("; reached is \u{b1} {half:.1} %"));

@@ -6,7 +6,7 @@ use anyhow::Context;
 use vufleet_proto::v1::{Job, job};
 use vufleet_scenarios::study;
 
-use crate::args::{Demo, StudyArgs};
+use crate::args::{Demo, EditArgs};
 use crate::dispatch::{Fleet, dispatch, job};
 use crate::exit::Exit;
 use crate::follow::Destination;
@@ -40,8 +40,7 @@ fn checked(data: &Path) -> anyhow::Result<Checked> {
     let data = std::path::absolute(data).with_context(|| format!("cannot use data directory {}", data.display()))?;
     std::fs::create_dir_all(&data).with_context(|| format!("cannot make data directory {}", data.display()))?;
     let text = study::ready("demo").expect("the demo is among the studies that come with vufleet");
-    let unedited = StudyArgs { study: PATH.into(), set: vec![], scale_time: None };
-    study_file::check(text, Path::new(PATH), &unedited, &data, 1)
+    study_file::check(text, Path::new(PATH), &EditArgs::default(), &data, 1)
 }
 
 #[cfg(test)]

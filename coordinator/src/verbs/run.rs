@@ -1,6 +1,10 @@
-//! `vufleet run`: a study, from its file to its results.
+//! `vufleet run`: a study, from its file to its results; or the rest of one that is in the ledger.
+
+mod resume;
 
 use std::path::Path;
+
+use anyhow::Context;
 
 use vufleet_proto::v1::{Job, job};
 
@@ -16,7 +20,20 @@ use crate::study_file;
 /// Runs.
 pub async fn run(args: Run) -> anyhow::Result<Exit> {
     let fleet = Fleet::from_args(&args.fleet)?;
-    let checked = study_file::read(&args.study)?;
+    let (checked, id) = match &args.resume {
+        Some(wanted) => {
+            let begun = resume::Begun::find(&fleet, wanted).await?;
+            if let Some(path) = &args.study {
+                begun.refuse_another(path, &args.edits)?;
+            }
+            begun.into_checked()
+        }
+        None => {
+            let path = args.study.as_deref().context("name a study, or one to go on with by --resume ID")?;
+            let checked = study_file::read_file(path, &args.edits, study_file::drawn_seed())?;
+            (checked, String::new())
+        }
+    };
     let passwords = Passwords::resolve(&checked.study)?;
     let destination = if args.smoke { Destination::Nowhere } else { destination(args.out.as_deref())? };
     let mut console = Console::standard(args.fleet.quiet);
@@ -25,7 +42,7 @@ pub async fn run(args: Run) -> anyhow::Result<Exit> {
     }
     let kind = if args.smoke { job::Kind::Smoke } else { job::Kind::Run };
     let on_agent_loss = job::OnAgentLoss::from(args.on_agent_loss).into();
-    let job = Job { on_agent_loss, ..job(kind, &checked, &passwords) };
+    let job = Job { on_agent_loss, resume: id, ..job(kind, &checked, &passwords) };
     dispatch(&fleet, &mut console, vec![(job, destination)]).await
 }
 

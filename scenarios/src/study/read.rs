@@ -12,7 +12,7 @@ use super::section::Section;
 use super::value::{choice, flag, integer, number, text, title, wrong_type};
 use super::variants::{self, BASELINE};
 use super::{FleetChoice, Measure, Refusal, ReportChoice, Require, Share, Study, Variant};
-use super::{monitor, profiles, schedule, syntax, target, workload};
+use super::{monitor, profiles, repetitions, schedule, switch, syntax, target, workload};
 
 const CONFIDENCE: f64 = 0.95;
 
@@ -37,7 +37,11 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
     let fleet = fleet(root);
     let base = workload::base(root, target.as_ref().map(|target| target.kind));
     let profiles = profiles::profiles(root, base.as_ref());
-    let schedule = schedule::schedule(root);
+    let measured = repetitions::Measured {
+        target: target.as_ref().map(|target| target.kind),
+        workload: base.as_ref().map(|base| &base.workload),
+    };
+    let schedule = schedule::schedule(root, &measured);
     if matches!(schedule.measure, Measure::Transactions(_)) {
         profiles::check_counted_window(root, &profiles);
     }
@@ -46,7 +50,7 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
     let monitor = monitor::monitor(root, target.as_ref().map(|target| target.kind), &profiles);
     let report = report(root, &variants);
     reset(root);
-    root.later("switch", "a switch of variants in mid-run", "remove [[switch]]");
+    let switches = switch::switches(root, &schedule, &variants, &report.baseline);
     root.finish();
     Some(Study {
         name: name?,
@@ -59,7 +63,7 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
         schedule,
         require,
         reset: None,
-        switches: Vec::new(),
+        switches,
         variants,
         monitor,
         report,

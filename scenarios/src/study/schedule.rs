@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use super::mistakes::Objection;
+use super::repetitions::{Measured, repetitions};
 use super::section::Section;
-use super::value::{choice, count, flag, integer, not_yet, number, time};
-use super::{Measure, Nest, Order, Repetitions, Schedule};
+use super::value::{choice, count, flag, integer, number, time};
+use super::{Measure, Nest, Order, Schedule};
 
 const RAMP_UP: Duration = Duration::from_secs(60);
 const MEASURE: Duration = Duration::from_secs(240);
 const SETTLE: Duration = Duration::from_secs(60);
-const REPETITIONS: u32 = 5;
 const MAX_REPEATS: u32 = 3;
 const CONNECT_RATE: f64 = 200.0;
 
@@ -22,9 +22,12 @@ const SHORTEST_MEASURE: Duration = Duration::from_millis(400);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Reads `[schedule]`, which may be absent.
-pub(super) fn schedule(root: &Section<'_>) -> Schedule {
+pub(super) fn schedule(root: &Section<'_>, measured: &Measured<'_>) -> Schedule {
     let section = root.section("schedule");
     let measure = measure(&section);
+    let order = section
+        .value("order", choice(&[("blocks", Order::Blocks), ("grouped", Order::Grouped)], &[]))
+        .unwrap_or(Order::Blocks);
     let ramp_up = section.value("ramp_up", time(Duration::ZERO..=DAY)).unwrap_or(RAMP_UP);
     let schedule = Schedule {
         // Every transaction of a counted window is measured: nothing comes before it.
@@ -32,11 +35,9 @@ pub(super) fn schedule(root: &Section<'_>) -> Schedule {
         measure,
         settle: section.value("settle", time(Duration::ZERO..=DAY)).unwrap_or(SETTLE),
         checkpoint: section.value("checkpoint", flag).unwrap_or(false),
-        repetitions: Repetitions::Fixed(repetitions(&section)),
+        repetitions: repetitions(&section, measured, measure, order),
         max_repeats: section.value("max_repeats", count(0..=100)).unwrap_or(MAX_REPEATS),
-        order: section
-            .value("order", choice(&[("blocks", Order::Blocks), ("grouped", Order::Grouped)], &[]))
-            .unwrap_or(Order::Blocks),
+        order,
         nest: section
             .value("nest", choice(&[("profile", Nest::Profile), ("variant", Nest::Variant)], &[]))
             .unwrap_or(Nest::Profile),
@@ -57,12 +58,4 @@ fn measure(section: &Section<'_>) -> Measure {
         Some(number) => Measure::Transactions(number.unsigned_abs()),
         None => Measure::Duration(window.unwrap_or(MEASURE)),
     }
-}
-
-fn repetitions(section: &Section<'_>) -> u32 {
-    let checked = section.value("repetitions", |item| match item.is_table_like() {
-        true => Err(not_yet("repetitions until an interval is narrow", "write a number, for example repetitions = 5")),
-        false => count(1..=1000)(item),
-    });
-    checked.unwrap_or(REPETITIONS)
 }

@@ -254,6 +254,39 @@ fn a_counted_window_has_no_ramp_up() {
 }
 
 #[test]
+fn repetitions_until_an_interval_is_narrow_are_about_the_headline_unless_they_say_otherwise() {
+    let repetitions = |set: &[&str]| good(LEAST, set).schedule.repetitions;
+    let until = "schedule.repetitions={ max = 20, until = '2%' }";
+    let expected = Until { min: 5, max: 20, percent: 2.0, metric: "tps" };
+    assert_eq!(repetitions(&[until]), Repetitions::Until(expected));
+    assert_eq!(repetitions(&[until, ORDERS]), Repetitions::Until(Until { metric: "nopm", ..expected }));
+    let counted = Until { metric: "service_mean_ms", ..expected };
+    assert_eq!(repetitions(&[until, "schedule.transactions=3"]), Repetitions::Until(counted));
+    let own = "schedule.repetitions={ min = 7, max = 7, until = '0.5 %', metric = 'cpu_ms_per_txn' }";
+    let own_metric = Until { min: 7, max: 7, percent: 0.5, metric: "cpu_ms_per_txn" };
+    assert_eq!(repetitions(&[own]), Repetitions::Until(own_metric));
+    // A number typed over it takes its place, wherever it stood.
+    assert_eq!(repetitions(&[until, "schedule.repetitions=3"]), Repetitions::Fixed(3));
+    let file = format!("{LEAST}[schedule.repetitions]\nmax = 9\nuntil = \"2%\"\n[schedule]\nsettle = \"1s\"\n");
+    assert_eq!(good(&file, &["schedule.repetitions=3"]).schedule.repetitions, Repetitions::Fixed(3));
+    assert_eq!(good(&file, &["schedule.repetitions.max=8"]).schedule.repetitions.at_most(), 8);
+}
+
+#[test]
+fn switches_come_by_their_time() {
+    let variants = "variants=[{ name = 'baseline' }, { name = 'audit' }]";
+    let switches = "switch=[{ at = '3m', variant = 'baseline' }, { at = '90s', variant = 'audit' }]";
+    let seen = |edits: &Edits| {
+        let study = read(LEAST, edits).unwrap_or_else(|refusal| panic!("{refusal}"));
+        study.switches.iter().map(|switch| (switch.at.as_secs(), switch.variant.clone())).collect::<Vec<_>>()
+    };
+    let edits = with(&[variants, switches]);
+    assert_eq!(seen(&edits), [(90, "audit".to_owned()), (180, "baseline".to_owned())]);
+    let scaled = Edits { scale_time: Some(0.1), ..edits };
+    assert_eq!(seen(&scaled), [(9, "audit".to_owned()), (18, "baseline".to_owned())]);
+}
+
+#[test]
 fn what_is_read_again_is_the_same() {
     for set in [&[][..], &["schedule.measure=10s", "profiles.0.vus=9", "fleet.share=even", "monitor.interval=2s"]] {
         for text in [LEAST, FULL] {

@@ -8,11 +8,12 @@ const NAMED: usize = 6;
 
 /// "at 4 and 16 virtual users" where nothing but their number tells levels apart, else their ids.
 pub(super) fn places(report: &Report, profiles: &[&str]) -> String {
+    let all = profiles.len() == report.profiles.len();
+    if all && profiles.len() > 3 {
+        return format!("at all {} levels", profiles.len());
+    }
     if profiles.len() > NAMED {
-        return match profiles.len() == report.profiles.len() {
-            true => format!("at all {} levels", profiles.len()),
-            false => format!("at {} of {} levels", profiles.len(), report.profiles.len()),
-        };
+        return format!("at {} of {} levels", profiles.len(), report.profiles.len());
     }
     let plain = report.profiles.iter().all(|profile| profile.id == format!("{}vu", profile.vus));
     let named: Vec<String> = match plain {

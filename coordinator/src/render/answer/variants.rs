@@ -24,7 +24,11 @@ pub(super) fn sentence(report: &Report, metric: Metric) -> String {
         few if few.len() <= EACH => few.iter().map(|variant| told(variant)).collect::<Vec<_>>().join("; "),
         many => of_many(report, metric, many),
     };
-    format!("{}.", labels::capital(&words))
+    // A variant's name stays as it is written, wherever it stands.
+    match words.strip_prefix("no ") {
+        Some(rest) => format!("No {rest}."),
+        None => format!("{words}."),
+    }
 }
 
 fn of_many(report: &Report, metric: Metric, variants: &[&String]) -> String {
@@ -37,7 +41,7 @@ fn of_many(report: &Report, metric: Metric, variants: &[&String]) -> String {
     let worst = variants.iter().max_by(|a, b| size(a).total_cmp(&size(b))).filter(|worst| size(worst) > 0.0);
     let name = labels::name(metric);
     match worst {
-        None => format!("none of {} variants shows a difference in {name} from {}", variants.len(), report.baseline),
+        None => format!("None of {} variants shows a difference in {name} from {}", variants.len(), report.baseline),
         Some(worst) => format!(
             "{differing} of {} variants show a difference in {name} from {}, {worst} the largest: {}",
             variants.len(),
@@ -75,7 +79,7 @@ fn clause(report: &Report, metric: Metric, variant: &str) -> String {
             true => not_shown(report, &unshown),
             false => {
                 let whose = format!("between {variant} and {}", report.baseline);
-                format!("no difference in {} is shown {whose} {}", labels::name(metric), detectable(report, &unshown))
+                format!("no difference in {} is shown {whose} {}", labels::name(metric), with_limits(report, &unshown))
             }
         });
     }
@@ -125,7 +129,7 @@ fn not_shown(report: &Report, unshown: &[(&Cell, &Change)]) -> String {
     format!("{} no difference is shown{}", places(report, &profiles), limits(report, unshown))
 }
 
-fn detectable(report: &Report, unshown: &[(&Cell, &Change)]) -> String {
+fn with_limits(report: &Report, unshown: &[(&Cell, &Change)]) -> String {
     let profiles: Vec<&str> = unshown.iter().map(|(cell, _)| cell.profile.as_str()).collect();
     format!("{}{}", places(report, &profiles), limits(report, unshown))
 }

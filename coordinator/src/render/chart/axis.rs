@@ -2,6 +2,8 @@
 
 /// What the numbers 1, 2 and 5 are for a step between ticks.
 const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
+/// Ticks between powers of ten where there is not even one power.
+const FINE: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0];
 
 /// One axis of a chart.
 #[derive(Debug, Clone)]
@@ -24,8 +26,16 @@ enum Growth {
 impl Axis {
     /// From zero to at least `high`, with about so many ticks.
     pub(in crate::render) fn from_zero(high: f64, about: usize, px: (f64, f64)) -> Axis {
-        let high = if high > 0.0 && high.is_finite() { high } else { 1.0 };
-        Axis::even(0.0, high, about, px)
+        Axis::even(0.0, positive(high), about, px)
+    }
+
+    /// From zero to `high` and no further: time, of which there is no more.
+    pub(in crate::render) fn until(high: f64, about: usize, px: (f64, f64)) -> Axis {
+        let high = positive(high);
+        let mut axis = Axis::even(0.0, high, about, px);
+        axis.high = high;
+        axis.ticks.retain(|(value, _)| *value <= high);
+        axis
     }
 
     /// From `low` or less to `high` or more, both moved outwards to the next tick.
@@ -53,20 +63,21 @@ impl Axis {
         Axis { growth: Growth::Logarithmic, low: low / room, high: high * room, from_px: px.0, to_px: px.1, ticks }
     }
 
-    /// By powers of ten, with ticks at 1, 2 and 5 of each while there is room.
+    /// By powers of ten, a little beyond the values on either side; the less they are apart, the more ticks there are between
+    /// powers.
     pub(in crate::render) fn decades(low: f64, high: f64, px: (f64, f64)) -> Axis {
-        let (low, high) = (low.max(1e-6), high.max(low.max(1e-6) * 1.5));
-        let (low, high) = (below(low), above(high));
-        let decades = high.log10() - low.log10();
-        let of_each: &[f64] = if decades <= 2.5 { &ROUND } else { &ROUND[..1] };
+        let low = if low > 0.0 && low.is_finite() { low } else { 1.0 };
+        let (low, high) = (low / 1.1, high.max(low * 1.5) * 1.1);
+        let of_each: &[f64] = match high.log10() - low.log10() {
+            decades if decades > 2.5 => &ROUND[..1],
+            decades if decades > 0.9 => &ROUND,
+            _ => &FINE,
+        };
         let mut ticks = Vec::new();
         for power in low.log10().floor() as i32..=high.log10().ceil() as i32 {
-            for digit in of_each {
-                let value = digit * 10f64.powi(power);
-                if value >= low * 0.999 && value <= high * 1.001 {
-                    ticks.push((value, tick(value, (-power).max(0) as usize)));
-                }
-            }
+            let values = of_each.iter().map(|digit| digit * 10f64.powi(power));
+            let shown = values.filter(|value| (low..=high).contains(value));
+            ticks.extend(shown.map(|value| (value, tick(value, decimals_of(value)))));
         }
         Axis { growth: Growth::Logarithmic, low, high, from_px: px.0, to_px: px.1, ticks }
     }
@@ -109,14 +120,18 @@ fn round_step(step: f64) -> f64 {
     digit * power
 }
 
-fn below(value: f64) -> f64 {
-    let power = 10f64.powf(value.log10().floor());
-    ROUND.into_iter().rev().map(|digit| digit * power).find(|round| *round <= value * 1.001).unwrap_or(power)
+fn positive(value: f64) -> f64 {
+    if value > 0.0 && value.is_finite() { value } else { 1.0 }
 }
 
-fn above(value: f64) -> f64 {
-    let power = 10f64.powf(value.log10().floor());
-    ROUND.into_iter().map(|digit| digit * power).find(|round| *round >= value * 0.999).unwrap_or(10.0 * power)
+/// Digits after the point that a round number needs.
+fn decimals_of(value: f64) -> usize {
+    (0..9)
+        .find(|digits| {
+            let scaled = value * 10f64.powi(*digits);
+            (scaled - scaled.round()).abs() < 1e-6 * scaled
+        })
+        .unwrap_or(9) as usize
 }
 
 fn tick(value: f64, decimals: usize) -> String {
@@ -150,9 +165,18 @@ mod tests {
 
     #[test]
     fn decades_have_fewer_ticks_the_more_they_are() {
-        assert_eq!(labels(&Axis::decades(1.3, 47.0, (0.0, 1.0))), "1 2 5 10 20 50");
-        assert_eq!(labels(&Axis::decades(0.02, 900.0, (0.0, 1.0))), "0.1 1 10 100 1000");
-        assert_eq!(labels(&Axis::decades(0.0, 0.0, (0.0, 1.0))), "0.000001 0.000002");
+        assert_eq!(labels(&Axis::decades(1.3, 47.0, (0.0, 1.0))), "2 5 10 20 50");
+        assert_eq!(labels(&Axis::decades(4.1, 10.9, (0.0, 1.0))), "4 5 6 8 10");
+        assert_eq!(labels(&Axis::decades(0.02, 900.0, (0.0, 1.0))), "0.1 1 10 100");
+        assert_eq!(labels(&Axis::decades(0.14, 0.16, (0.0, 1.0))), "0.15 0.2");
+        assert_eq!(labels(&Axis::decades(0.0, f64::INFINITY, (0.0, 1.0))).split(' ').next(), Some("1"));
+    }
+
+    #[test]
+    fn time_ends_where_it_ends() {
+        let axis = Axis::until(23.0, 4, (0.0, 100.0));
+        assert_eq!(labels(&axis), "0 10 20");
+        assert_eq!(axis.px(23.0), 100.0);
     }
 
     #[test]

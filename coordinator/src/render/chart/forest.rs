@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::style::{Fill, Style};
-use super::svg::{Anchor, Canvas};
+use super::svg::{Anchor, Canvas, LETTER, clipped};
 
 const WIDTH: f64 = 1000.0;
 const ROW: f64 = 24.0;
@@ -11,8 +11,8 @@ const FOOT: f64 = 46.0;
 const GAP: f64 = 26.0;
 /// Room for the figure at the end of each row.
 const FIGURE: f64 = 58.0;
-/// Width of a letter of the row's name.
-const LETTER: f64 = 7.0;
+/// The most that a row's names may take.
+const MOST: f64 = 200.0;
 
 /// Metrics side by side, the same rows in each.
 pub(in crate::render) struct Forest {
@@ -22,6 +22,9 @@ pub(in crate::render) struct Forest {
 
 /// One variant at one level.
 pub(in crate::render) struct Row {
+    /// The level; rows of one follow each other.
+    pub(in crate::render) group: String,
+    /// The variant; empty where there is one only.
     pub(in crate::render) name: String,
     pub(in crate::render) style: Style,
 }
@@ -47,21 +50,30 @@ pub(in crate::render) struct Entry {
 
 impl Forest {
     pub(in crate::render) fn draw(&self) -> Canvas {
-        let longest = self.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
-        let names = (longest as f64 * LETTER + 16.0).min(320.0);
+        let width = |of: fn(&Row) -> &String| {
+            let longest = self.rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
+            if longest == 0 { 0.0 } else { (longest as f64 * LETTER + 16.0).min(MOST) }
+        };
+        let (groups, names) = (width(|row| &row.group), width(|row| &row.name));
         let height = HEAD + self.rows.len() as f64 * ROW + FOOT;
         let mut canvas = Canvas::new(WIDTH, height);
+        let mut striped = false;
         for (index, row) in self.rows.iter().enumerate() {
             let middle = HEAD + (index as f64 + 0.5) * ROW;
-            if index % 2 == 0 {
+            let first = index == 0 || self.rows[index - 1].group != row.group;
+            striped ^= first;
+            if striped {
                 canvas.rect("stripe", (0.0, middle - ROW / 2.0), (WIDTH, middle + ROW / 2.0));
             }
-            let shown: String = row.name.chars().take((320.0 / LETTER) as usize).collect();
-            canvas.text("label", Anchor::Start, (6.0, middle + 4.5), &shown);
+            if first {
+                canvas.text("label", Anchor::Start, (6.0, middle + 4.5), &clipped(&row.group, MOST));
+            }
+            canvas.text("label", Anchor::Start, (groups, middle + 4.5), &clipped(&row.name, MOST));
         }
-        let room = (WIDTH - names) / self.panels.len().max(1) as f64;
+        let left = groups + names + 6.0;
+        let room = (WIDTH - left) / self.panels.len().max(1) as f64;
         for (index, panel) in self.panels.iter().enumerate() {
-            let left = names + index as f64 * room;
+            let left = left + index as f64 * room;
             self.panel(&mut canvas, panel, left, left + room - GAP, height - FOOT);
         }
         canvas
@@ -100,7 +112,12 @@ impl Entry {
         for end in [low, high] {
             canvas.line(&class, (end, middle - 4.0), (end, middle + 4.0));
         }
-        row.style.mark(canvas, (axis.px(self.percent), middle), self.fill, &format!("{}: {}", row.name, self.told));
+        row.style.mark(
+            canvas,
+            (axis.px(self.percent), middle),
+            self.fill,
+            &format!("{} {}: {}", row.group, row.name, self.told),
+        );
         canvas.text("figure", Anchor::End, (right, middle + 4.5), &self.told);
     }
 }

@@ -3,6 +3,11 @@
 use super::axis::Axis;
 use super::svg::{Anchor, Canvas};
 
+/// Width of a digit of a tick's label.
+const DIGIT: f64 = 7.0;
+/// Right of the axes, before the chart ends.
+const ROOM: f64 = 8.0;
+
 /// Where the axes of a chart are, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::render) struct Plot {
@@ -31,10 +36,16 @@ impl Plot {
             canvas.line("grid", (self.left, at), (self.right, at));
             canvas.text("tick", Anchor::End, (self.left - 6.0, at + 4.0), label);
         }
+        let mut free_from = f64::NEG_INFINITY;
         for (value, label) in &x.0.ticks {
             let at = x.0.px(*value);
             canvas.line("axis", (at, self.bottom), (at, self.bottom + 4.0));
-            canvas.text("tick", Anchor::Middle, (at, self.bottom + 17.0), label);
+            let half = label.chars().count() as f64 * DIGIT / 2.0;
+            if at - half >= free_from {
+                let centre = at.min(self.right + ROOM - half);
+                canvas.text("tick", Anchor::Middle, (centre, self.bottom + 17.0), label);
+                free_from = at + half + DIGIT;
+            }
         }
         canvas.line("axis", (self.left, self.bottom), (self.right, self.bottom));
         canvas.text("unit", Anchor::Start, (4.0, self.top - 10.0), y.1);

@@ -3,6 +3,9 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+/// Width of a letter of a chart's words, on average.
+pub(in crate::render) const LETTER: f64 = 7.0;
+
 /// Text as markup: nothing of it is taken for a tag or an attribute's end.
 pub(in crate::render) fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains(['&', '<', '>', '"', '\'']) {
@@ -114,6 +117,15 @@ impl Canvas {
     }
 }
 
+/// Text that fits a width: cut, and an ellipsis where it was.
+pub(in crate::render) fn clipped(text: &str, width: f64) -> String {
+    let room = (width / LETTER) as usize;
+    if text.chars().count() <= room {
+        return text.to_owned();
+    }
+    text.chars().take(room.saturating_sub(1)).chain(['\u{2026}']).collect()
+}
+
 /// Straight lines from place to place, a gap wherever there is none. Steps are relative and whole tenths: hundreds of runs have
 /// one each.
 pub(in crate::render) fn polyline(places: impl Iterator<Item = Option<Place>>) -> String {
@@ -156,6 +168,12 @@ mod tests {
         for (value, text) in [(1.0, "1"), (1.26, "1.3"), (-0.04, "0"), (123.456, "123.5"), (-2.5, "-2.5")] {
             assert_eq!(px(value), text);
         }
+    }
+
+    #[test]
+    fn long_names_are_cut_to_their_room() {
+        assert_eq!(clipped("read-only", 70.0), "read-only");
+        assert_eq!(clipped("read-only-64vu", 70.0), "read-only\u{2026}");
     }
 
     #[test]

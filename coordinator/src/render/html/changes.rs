@@ -1,6 +1,6 @@
 //! What the variants change, level by level.
 
-use super::page::{Fold, Page};
+use super::page::Page;
 use crate::analysis::{Cell, Change, Conclusion, Metric, Report};
 use crate::render::answer::question;
 use crate::render::changes;
@@ -31,11 +31,8 @@ pub(super) fn section(report: &Report, page: &mut Page) {
         "{against}, from log-ratios paired by block. A filled marker is a difference that is shown after Holm's correction, a \
          hollow one is not.{floor}"
     );
-    page.raw("<figure>\n");
-    page.chart(forest.draw(), &against, &description(report, &compared, &metrics));
-    page.raw(&format!("<figcaption>{}</figcaption>\n", crate::render::chart::escape(&caption)));
-    page.folded("Figures of this chart", Fold::Open, |page| page.table(&columns));
-    page.raw("</figure>\n");
+    let description = description(report, &compared, &metrics);
+    page.figure(|page| page.chart(forest.draw(), &against, &description), &caption, &columns);
 }
 
 /// What the answer is about first, then what people compare.
@@ -49,8 +46,8 @@ fn panels(report: &Report, compared: &[&Cell]) -> Vec<Metric> {
 
 fn row(report: &Report, cell: &Cell) -> Row {
     let others = report.variants.iter().filter(|variant| **variant != report.baseline).count();
-    let name = if others > 1 { format!("{} {}", cell.profile, cell.variant) } else { cell.profile.clone() };
-    Row { name, style: Style::of_variant(report, &cell.variant) }
+    let name = if others > 1 { cell.variant.clone() } else { String::new() };
+    Row { group: cell.profile.clone(), name, style: Style::of_variant(report, &cell.variant) }
 }
 
 fn panel(report: &Report, compared: &[&Cell], metric: Metric) -> Panel {

@@ -3,15 +3,15 @@
 use super::page::Page;
 use crate::analysis::{Cell, Metric, Report, RunReport, TimelinePoint, window_s};
 use crate::render::chart::style::Style;
-use crate::render::chart::svg::polyline;
+use crate::render::chart::svg::{clipped, polyline};
 use crate::render::chart::{Anchor, Axis, Canvas, Plot, escape};
 use crate::render::column::{Align, Column};
 use crate::render::figures::number;
 use crate::render::labels;
 
-/// A cell's chart.
-const SMALL: (f64, f64) = (320.0, 190.0);
-const SMALL_PLOT: Plot = Plot { left: 38.0, top: 46.0, right: 312.0, bottom: 150.0 };
+/// A cell's chart: as high as any other, and as wide as the columns are.
+const SMALL_HEIGHT: f64 = 190.0;
+const SMALL_PLOT: Plot = Plot { left: 38.0, top: 46.0, right: 0.0, bottom: 150.0 };
 /// A switch run's two.
 const LARGE: (f64, f64) = (1000.0, 430.0);
 const UPPER_PLOT: Plot = Plot { left: 62.0, top: 56.0, right: 985.0, bottom: 186.0 };
@@ -57,17 +57,18 @@ fn of_cells(report: &Report, metric: Metric, of: Of, page: &mut Page) {
     let all = || cells.iter().flat_map(|(_, runs)| runs.iter().copied());
     let highest = all().flat_map(|run| &run.timeline).filter_map(of).fold(0.0, f64::max);
     let longest = all().map(end_s).fold(0.0, f64::max);
-    let y = Axis::from_zero(highest, 3, SMALL_PLOT.up());
-    let x = Axis::from_zero(longest, 4, SMALL_PLOT.across());
+    let (class, width) = columns(report.variants.len());
+    let plot = Plot { right: width - 8.0, ..SMALL_PLOT };
+    let (x, y) = (Axis::until(longest, 4, plot.across()), Axis::from_zero(highest, 3, plot.up()));
     let caption = format!(
         "{} in every run, one line each; the measured window is shaded, and dashed lines are runs that do not count.",
         labels::capital(labels::name(metric))
     );
     page.figure(
         |page| {
-            page.grid("small", |page| {
+            page.grid(class, |page| {
                 for (cell, runs) in &cells {
-                    let canvas = small(report, cell, runs, (&x, &y), of);
+                    let canvas = small(report, cell, runs, (&plot, &x, &y), of);
                     let title =
                         format!("{} over time, {}", labels::capital(labels::name(metric)), report.cell_name(cell));
                     page.chart(canvas, &title, &described(cell, metric, runs));
@@ -79,16 +80,25 @@ fn of_cells(report: &Report, metric: Metric, of: Of, page: &mut Page) {
     );
 }
 
+/// Columns that put the variants of one level beside each other, and how wide each is.
+fn columns(variants: usize) -> (&'static str, f64) {
+    match variants {
+        2 => ("two", 495.0),
+        1 | 3 => ("three", 325.0),
+        _ => ("four", 240.0),
+    }
+}
+
 fn end_s(run: &RunReport) -> f64 {
     let window = run.window.map_or(0.0, |window| window_s(window).1);
     run.timeline.last().map_or(window, |point| point.at_s.max(window))
 }
 
-fn small(report: &Report, cell: &Cell, runs: &[&RunReport], (x, y): (&Axis, &Axis), of: Of) -> Canvas {
-    let mut canvas = Canvas::new(SMALL.0, SMALL.1);
-    canvas.text("title", Anchor::Start, (4.0, 15.0), &report.cell_name(cell));
-    shade(&mut canvas, x, &SMALL_PLOT, runs.iter().copied().find(|run| run.counts()).or(runs.first().copied()));
-    SMALL_PLOT.frame(&mut canvas, (x, "s since the load began"), (y, "CPU, % of all cores"));
+fn small(report: &Report, cell: &Cell, runs: &[&RunReport], (plot, x, y): (&Plot, &Axis, &Axis), of: Of) -> Canvas {
+    let mut canvas = Canvas::new(plot.right + 8.0, SMALL_HEIGHT);
+    canvas.text("title", Anchor::Start, (4.0, 15.0), &clipped(&report.cell_name(cell), plot.right));
+    shade(&mut canvas, x, plot, runs.iter().copied().find(|run| run.counts()).or(runs.first().copied()));
+    plot.frame(&mut canvas, (x, "s since the load began"), (y, "CPU, % of all cores"));
     let style = Style::of_variant(report, &cell.variant);
     for run in runs {
         let class = if run.counts() { format!("run {}", style.class()) } else { "run out".to_owned() };
@@ -156,11 +166,11 @@ fn of_switch(run: &RunReport, cpu: Option<(Metric, Of)>, page: &mut Page) {
     canvas.text("title", Anchor::Start, (4.0, 16.0), &title);
     for ((name, of), plot) in panels.iter().zip(places) {
         let highest = run.timeline.iter().filter_map(of).fold(0.0, f64::max);
-        let (x, y) = (Axis::from_zero(end_s(run), 10, plot.across()), Axis::from_zero(highest, 4, plot.up()));
+        let (x, y) = (Axis::until(end_s(run), 10, plot.across()), Axis::from_zero(highest, 4, plot.up()));
         shade(&mut canvas, &x, &plot, Some(run));
         switches(&mut canvas, run, &x, &plot);
         plot.frame(&mut canvas, (&x, "s since the load began"), (&y, name));
-        canvas.path("run s1", &course(run, &x, &y, *of), None);
+        canvas.path("line s1", &course(run, &x, &y, *of), None);
     }
     let moments = run.switches.iter().map(|switch| {
         let (from, to) = moments(run, switch.from_ns, switch.to_ns);

@@ -2,6 +2,7 @@
 
 use crate::analysis::{ProfileReport, Report};
 use crate::render::chart::Axis;
+use crate::render::workload;
 
 /// Levels of one workload.
 pub(super) struct Family<'r> {
@@ -24,6 +25,15 @@ pub(super) fn families(report: &Report) -> Vec<Family<'_>> {
 }
 
 impl Family<'_> {
+    /// By its name, else by what its workload is.
+    pub(super) fn called(&self) -> String {
+        match (self.name.as_str(), self.profiles.first()) {
+            ("", Some(first)) if !first.workload.is_empty() => workload::words(&first.workload),
+            ("", _) => "without a label".to_owned(),
+            (name, _) => name.to_owned(),
+        }
+    }
+
     /// ", read-only" after what a chart shows.
     pub(super) fn suffix(&self) -> String {
         if self.name.is_empty() { String::new() } else { format!(", {}", self.name) }

@@ -8,7 +8,7 @@ use crate::analysis::latency::Latency;
 use crate::analysis::statistics::Summary;
 use crate::analysis::{Cell, Metric, Report};
 use crate::render::chart::style::{Fill, Style, legend};
-use crate::render::chart::svg::polyline;
+use crate::render::chart::svg::{LETTER, clipped, polyline};
 use crate::render::chart::{Anchor, Axis, Canvas, Plot};
 use crate::render::column::{Align, Column};
 use crate::render::figures::plus_minus;
@@ -17,7 +17,7 @@ const WIDTH: f64 = 1000.0;
 const ROW: f64 = 24.0;
 const HEAD: f64 = 14.0;
 const FOOT: f64 = 44.0;
-const LETTER: f64 = 7.0;
+const MOST: f64 = 320.0;
 
 const CURVE: (f64, f64) = (490.0, 270.0);
 const CURVE_PLOT: Plot = Plot { left: 62.0, top: 46.0, right: 476.0, bottom: 226.0 };
@@ -61,7 +61,7 @@ fn row_words(report: &Report, cell: &Cell, metrics: [Metric; 3]) -> String {
 /// A row for each cell, from its median to its 99th percentile.
 fn ranges(report: &Report, cells: &[&Cell], metrics: [Metric; 3]) -> Canvas {
     let longest = cells.iter().map(|cell| report.cell_name(cell).chars().count()).max().unwrap_or(0);
-    let names = (longest as f64 * LETTER + 20.0).min(320.0);
+    let names = (longest as f64 * LETTER + 20.0).min(MOST);
     let bottom = HEAD + cells.len() as f64 * ROW;
     let mut canvas = Canvas::new(WIDTH, bottom + FOOT);
     let means = || cells.iter().flat_map(|cell| metrics.iter().filter_map(|metric| cell.metrics.get(*metric)));
@@ -79,7 +79,7 @@ fn ranges(report: &Report, cells: &[&Cell], metrics: [Metric; 3]) -> Canvas {
     canvas.text("unit", Anchor::End, (WIDTH - 16.0, bottom + 34.0), "ms");
     for (index, cell) in cells.iter().enumerate() {
         let middle = HEAD + (index as f64 + 0.5) * ROW;
-        canvas.text("label", Anchor::Start, (6.0, middle + 4.5), &report.cell_name(cell));
+        canvas.text("label", Anchor::Start, (6.0, middle + 4.5), &clipped(&report.cell_name(cell), MOST - 20.0));
         let places: Vec<f64> =
             metrics.iter().filter_map(|metric| cell.metrics.get(*metric)).map(|it| axis.px(it.mean)).collect();
         if let (Some(first), Some(last)) = (places.first(), places.last()) {
@@ -132,7 +132,7 @@ fn curves(report: &Report, what: &str, page: &mut Page) -> io::Result<()> {
             if report.variants.len() > 1 {
                 page.raw(&legend(report.variants.iter().map(|name| (Style::of_variant(report, name), name.as_str()))));
             }
-            page.grid("pairs", |page| {
+            page.grid("two", |page| {
                 for profile in families(report).iter().flat_map(|family| &family.profiles) {
                     let own: Vec<_> = drawn.iter().filter(|(cell, _)| cell.profile == profile.id).collect();
                     if !own.is_empty() {

@@ -42,13 +42,17 @@ fn charts(report: &Report, metrics: &[Metric], page: &mut Page) {
         let variants = report.variants.iter();
         page.raw(&legend(variants.map(|name| (Style::of_variant(report, name), name.as_str()))));
     }
-    page.grid("pairs", |page| {
-        for family in families(report) {
-            for metric in metrics {
-                chart(report, &family, *metric, page);
-            }
+    let families = families(report);
+    for family in &families {
+        if families.len() > 1 {
+            page.subheading(&family.called());
         }
-    });
+        page.grid("two", |page| {
+            for metric in metrics {
+                chart(report, family, *metric, page);
+            }
+        });
+    }
 }
 
 /// Those that some cell has, throughput and CPU first.

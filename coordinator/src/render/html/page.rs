@@ -3,6 +3,11 @@
 use crate::render::chart::{Canvas, escape};
 use crate::render::column::{Align, Column};
 
+/// Tables of so many rows are open from the start.
+const FEW: usize = 12;
+/// An entry of so many letters may be broken over lines.
+const LONG: usize = 40;
+
 /// Sections in their order.
 #[derive(Debug, Default)]
 pub(super) struct Page {
@@ -63,7 +68,11 @@ impl Page {
 
     /// Every column of a table, whatever its rank: a page is as wide as it has to be.
     pub(super) fn table(&mut self, columns: &[Column]) {
-        let class = |column: &Column| if column.align == Align::Right { " class=\"n\"" } else { "" };
+        let class = |column: &Column| match (column.align, column.width() > LONG) {
+            (Align::Right, _) => " class=\"n\"",
+            (Align::Left, true) => " class=\"long\"",
+            (Align::Left, false) => "",
+        };
         self.raw("<div class=\"wide\"><table>\n<thead><tr>");
         for column in columns {
             self.raw(&format!("<th scope=\"col\"{}>{}</th>", class(column), escape(&column.title)));
@@ -99,7 +108,9 @@ impl Page {
         self.raw("<figure>\n");
         charts(self);
         self.raw(&format!("<figcaption>{}</figcaption>\n", escape(caption)));
-        self.folded("Figures of this chart", Fold::Closed, |page| page.table(figures));
+        let rows = figures.first().map_or(0, |column| column.entries.len());
+        let fold = if rows <= FEW { Fold::Open } else { Fold::Closed };
+        self.folded("Figures of this chart", fold, |page| page.table(figures));
         self.raw("</figure>\n");
     }
 

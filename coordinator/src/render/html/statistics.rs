@@ -2,11 +2,11 @@
 
 use super::page::{Fold, Page};
 use crate::analysis::statistics::Summary;
-use crate::analysis::{Cell, Change, Metric, Report};
+use crate::analysis::{Cell, Metric, Report};
 use crate::render::answer::question;
-use crate::render::changes::{conclusion, shown};
+use crate::render::changes;
 use crate::render::column::{Align, Column};
-use crate::render::figures::{interval, number, p_value, signed};
+use crate::render::figures::number;
 use crate::render::labels;
 
 pub(super) fn section(report: &Report, page: &mut Page) {
@@ -14,7 +14,7 @@ pub(super) fn section(report: &Report, page: &mut Page) {
         report.cells.iter().any(|cell| cell.metrics.get(metric).is_some() || cell.change.get(metric).is_some())
     };
     let mut metrics = vec![question(report)];
-    metrics.extend(shown(report).iter().copied().chain(Metric::ALL.iter().copied()));
+    metrics.extend(changes::shown(report).iter().copied().chain(Metric::ALL.iter().copied()));
     let mut seen = Vec::new();
     metrics.retain(|metric| {
         let new = !seen.contains(metric);
@@ -33,25 +33,23 @@ pub(super) fn section(report: &Report, page: &mut Page) {
     ));
     for (index, metric) in metrics.iter().enumerate() {
         let fold = if index == 0 { Fold::Open } else { Fold::Closed };
-        page.folded(&labels::axis(*metric), fold, |page| page.table(&columns(report, *metric)));
+        page.folded(&labels::axis(*metric), fold, |page| {
+            page.table(&means(report, *metric));
+            if let Some(columns) = changes::columns(report, &[*metric]) {
+                page.table(&columns);
+            }
+        });
     }
 }
 
-fn columns(report: &Report, metric: Metric) -> Vec<Column> {
+fn means(report: &Report, metric: Metric) -> Vec<Column> {
     let cells: Vec<&Cell> = report.cells.iter().collect();
     let words = |title: &str, align, of: &dyn Fn(&Cell) -> String| {
         Column::new(title, align, 0, cells.iter().map(|cell| of(cell)))
     };
     let mean = |title: &str, of: fn(&Summary) -> String| {
-        Column::new(
-            title,
-            Align::Right,
-            0,
-            cells.iter().map(|cell| cell.metrics.get(metric).map(of).unwrap_or_default()),
-        )
-    };
-    let change = |title: &str, align, of: fn(&Change) -> String| {
-        Column::new(title, align, 0, cells.iter().map(|cell| cell.change.get(metric).map(of).unwrap_or_default()))
+        let told = |cell: &&Cell| cell.metrics.get(metric).map(of).unwrap_or_default();
+        Column::new(title, Align::Right, 0, cells.iter().map(told))
     };
     let mut columns = vec![
         words("profile", Align::Left, &|cell| cell.profile.clone()),
@@ -62,16 +60,6 @@ fn columns(report: &Report, metric: Metric) -> Vec<Column> {
         mean("interval", |summary| {
             summary.ci.map(|[low, high]| format!("{} to {}", number(low), number(high))).unwrap_or_default()
         }),
-        change("change", Align::Right, |change| format!("{}%", signed(change.change.percent))),
-        change("interval of it, %", Align::Right, |change| interval(change.change.ci)),
-        change("unpaired", Align::Right, |change| {
-            change.welch.as_ref().map(|welch| interval(welch.ci)).unwrap_or_default()
-        }),
-        change("p", Align::Right, |change| p_value(change.p)),
-        change("p (Holm)", Align::Right, |change| p_value(change.p_holm)),
-        change("detectable", Align::Right, |change| format!("{:.1}%", change.detectable_percent)),
-        change("pairs", Align::Right, |change| change.n.to_string()),
-        change("conclusion", Align::Left, conclusion),
     ];
     columns.retain(|column| !column.is_empty());
     columns

@@ -2,7 +2,7 @@
 
 use super::page::{Fold, Page};
 use crate::analysis::verdict::Verdict;
-use crate::analysis::{Report, RunReport};
+use crate::analysis::{Cell, Report, RunReport};
 use crate::render::column::{Align, Column};
 use crate::render::figures::signed;
 use crate::render::json::rfc3339;
@@ -40,17 +40,15 @@ fn told(count: usize, what: &str) -> String {
 /// Verdicts by cell.
 fn counts(report: &Report) -> Vec<Column> {
     let count = |title: &str, holds: fn(&RunReport) -> bool| {
-        let of = |cell: &crate::analysis::Cell| {
+        let of = |cell: &Cell| {
             let own = report.runs.iter().filter(|run| run.repetition > 0);
             let own = own.filter(|run| run.variant == cell.variant && run.profile == cell.profile);
             own.filter(|run| holds(run)).count().to_string()
         };
         Column::new(title, Align::Right, 0, report.cells.iter().map(of))
     };
-    let words = |title: &str, of: fn(&crate::analysis::Cell) -> String| {
-        Column::new(title, Align::Left, 0, report.cells.iter().map(of))
-    };
-    vec![
+    let words = |title: &str, of: fn(&Cell) -> String| Column::new(title, Align::Left, 0, report.cells.iter().map(of));
+    let mut columns = vec![
         words("profile", |cell| cell.profile.clone()),
         words("variant", |cell| cell.variant.clone()),
         count("count", RunReport::counts),
@@ -58,7 +56,9 @@ fn counts(report: &Report) -> Vec<Column> {
         count("degraded", |run| run.verdict() == Verdict::Degraded),
         count("invalid", |run| run.verdict() == Verdict::Invalid),
         count("superseded", |run| run.superseded),
-    ]
+    ];
+    columns.retain(|column| column.entries.iter().any(|entry| entry != "0"));
+    columns
 }
 
 fn runs(report: &Report, runs: &[&RunReport]) -> Vec<Column> {

@@ -28,7 +28,7 @@ pub(super) fn section(report: &Report, page: &mut Page) {
             if report.variants.len() > 1 {
                 page.raw(&legend(report.variants.iter().map(|name| (Style::of_variant(report, name), name.as_str()))));
             }
-            page.grid("pairs", |page| {
+            page.grid("two", |page| {
                 for profile in &report.profiles {
                     let own: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.profile == profile.id).collect();
                     if !own.is_empty() {

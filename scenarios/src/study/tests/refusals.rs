@@ -243,12 +243,82 @@ fn what_this_version_does_not_do_is_recognised() {
     assert_refusals(
         LEAST,
         &[
-            ("schedule.repetitions={ min = 5 }", "schedule.repetitions", "write a number"),
-            ("switch=[{ at = \"60s\" }]", "switch", "does not do a switch"),
             ("reset={ before = \"run\" }", "reset.before", "does not do \"run\" yet"),
             ("reset={ before = \"never\", method = \"rebuild\" }", "reset.method", "does not do resets"),
         ],
     );
+}
+
+#[test]
+fn repetitions_until_an_interval_is_narrow_are_bounded_and_about_a_metric_that_there_is() {
+    let repetitions = |keys: &str| format!("schedule.repetitions={{ {keys} }}");
+    let key = |name: &str| format!("schedule.repetitions.{name}");
+    let orders = LEAST.replace("kind = \"oltp\"\nscript = \"read_write\"", "kind = \"tprocc\"\nwarehouses = 4");
+    let simulated = LEAST.replace("kind = \"mysql\"", "kind = \"simulated\"");
+    for (base, keys, blamed, words) in [
+        (LEAST, "max = 20", "until", "is missing; write half the width of the interval"),
+        (LEAST, "until = '2%'", "max", "is missing; write the most blocks"),
+        (LEAST, "min = 4, max = 20, until = '2%'", "min", "from 5 to 1000"),
+        (LEAST, "min = 8, max = 7, until = '2%'", "max", "fewer than the 8 of the pilot; write at least 8"),
+        (LEAST, "max = 4, until = '2%'", "max", "write at least 5"),
+        (LEAST, "max = 20, until = 2", "until", "2 has no unit; write \"2%\""),
+        (LEAST, "max = 20, until = 'narrow'", "until", "\"narrow\" is not a number of per cent"),
+        (LEAST, "max = 20, until = '0.05%'", "until", "from \"0.1%\" to \"50%\""),
+        (LEAST, "max = 20, until = '51 %'", "until", "out of range"),
+        (LEAST, "max = 20, until = 'nan%'", "until", "out of range"),
+        (LEAST, "max = 20, until = '2%', metric = 'tsp'", "metric", "write \"tps\"?"),
+        (
+            LEAST,
+            "max = 20, until = '2%', metric = 'nopm'",
+            "metric",
+            "this study has no nopm: only the workload tprocc",
+        ),
+        (LEAST, "max = 20, until = '2%', metric = 'batch_requests_per_s'", "metric", "only SQL Server"),
+        (LEAST, "max = 20, until = '2%', metric = 'errors_per_s'", "metric", "is no metric that an interval"),
+        (&simulated, "max = 20, until = '2%', metric = 'cpu_ms_per_txn'", "metric", "no process of its own"),
+        (&simulated, "max = 20, until = '2%', metric = 'db_host_cpu_percent'", "metric", "has no host"),
+        (&orders, "max = 20, until = '2%', metrics = 'tpm'", "metrics", "write \"metric\""),
+    ] {
+        assert_refusals(base, &[(&repetitions(keys), &key(blamed), words)]);
+    }
+    let found = refused(LEAST, &[&repetitions("max = 20, until = '2%'"), "schedule.order=grouped"]);
+    assert!(found.len() == 1 && found[0].contains("the grouped order has none; write order = \"blocks\""), "{found:?}");
+    let file = format!("{LEAST}[schedule.repetitions]\nmax = 3\nuntil = \"2%\"\n");
+    assert!(refused(&file, &[])[0].starts_with("line 13: schedule.repetitions.max: 3 blocks at most"));
+}
+
+#[test]
+fn switches_are_at_a_time_of_the_load_and_change_something() {
+    let base = format!(
+        "{LEAST}[schedule]\nramp_up = \"10s\"\nmeasure = \"20s\"\n[[variants]]\nname = \"baseline\"\n[[variants]]\nname = \
+         \"audit\"\n"
+    );
+    assert_refusals(
+        &base,
+        &[
+            ("switch=[{ variant = 'audit' }]", "switch.0.at", "write the time after the start of the load"),
+            ("switch=[{ at = '5s' }]", "switch.0.variant", "is missing; write the variant"),
+            ("switch=[{ at = '0s', variant = 'audit' }]", "switch.0.at", "out of range"),
+            ("switch=[{ at = '30s', variant = 'audit' }]", "switch.0.at", "the load ends 30s after its start"),
+            ("switch=[{ at = 5, variant = 'audit' }]", "switch.0.at", "5 has no unit"),
+            ("switch=[{ at = '5s', variant = 'audi' }]", "switch.0.variant", "write one of \"baseline\", \"audit\""),
+            ("switch=[{ at = '5s', variant = 'baseline' }]", "switch.0.variant", "\"baseline\" is on already"),
+            (
+                "switch=[{ at = '9s', variant = 'audit' }, { at = '5s', variant = 'audit' }]",
+                "switch.0.variant",
+                "\"audit\" is on already",
+            ),
+            (
+                "switch=[{ at = '5s', variant = 'audit' }, { at = '5s', variant = 'baseline' }]",
+                "switch.1.at",
+                "another switch is at 5s too",
+            ),
+            ("switch=[{ at = '5s', variant = 'audit', until = '9s' }]", "switch.0.until", "no such key"),
+            ("switch={ at = '5s', variant = 'audit' }", "switch", "write [[switch]], with two brackets"),
+        ],
+    );
+    let found = refused(&base, &["switch=[{ at = '5s', variant = 'audit' }]", "schedule.transactions=3"]);
+    assert!(found.len() == 1 && found[0].contains("write schedule.measure instead of transactions"), "{found:?}");
 }
 
 #[test]

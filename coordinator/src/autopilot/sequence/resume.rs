@@ -1,0 +1,151 @@
+//! A study that goes on: what the ledger has of it, whether it is the one that was sent, and what is different now.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use vufleet_proto::v1;
+use vufleet_scenarios::plan::{self, PlannedRun};
+use vufleet_scenarios::study::{Repetitions, Study};
+
+use super::agenda::Past;
+use crate::allocation::{self, Candidate};
+use crate::analysis::{self, Options, Report, verdict::Verdict};
+use crate::autopilot::Halt;
+use crate::autopilot::pilot::Pilot;
+use crate::fleet::Core;
+use crate::ledger::{DrivingAgent, Ledger, LedgerError, RunRecord, StudyId, StudyRecord, StudyState};
+
+/// A study of the ledger that is to go on.
+#[derive(Debug)]
+pub(in crate::autopilot) struct Resumed {
+    pub(super) id: StudyId,
+    pub(super) past: Past,
+    /// Of the runs that are planned so far, those that are still to be made.
+    pub(super) left: usize,
+    planned: usize,
+    vufleet: String,
+    /// Its last run with a load, and who drove it.
+    drove: Option<(PlannedRun, Vec<DrivingAgent>)>,
+}
+
+/// Finds the study that a job goes on with; none where it begins a new one.
+///
+/// # Errors
+/// When the ledger has no such study, or another text of it, or all of its runs.
+pub(in crate::autopilot) async fn find(core: &Core, job: &v1::Job, study: &Study) -> Result<Option<Resumed>, Halt> {
+    if job.resume.is_empty() {
+        return Ok(None);
+    }
+    let wanted = job.resume.clone();
+    let (record, runs, report) = core.record.with(move |ledger| recall(ledger, &wanted)).await?;
+    refuse_another(&record, study)?;
+    let planned = plan_so_far(study, &report);
+    let past = past(&plan::of_blocks(study, study.schedule.repetitions.at_most()), &runs, &report);
+    let left = planned.iter().filter(|run| !past.counted.contains(&run.number)).count();
+    if left == 0 && record.state == StudyState::Finished {
+        let id = &record.id;
+        return Err(Halt::Refused(format!(
+            "study {id} is finished, and each of its {} runs counts; `vufleet report {id}` prints what they say",
+            planned.len()
+        )));
+    }
+    let drove = runs.into_iter().rev().find_map(|run| {
+        let facts = run.facts.filter(|facts| facts.start_at_ns.is_some())?;
+        Some((run.planned, facts.driving))
+    });
+    let vufleet = record.facts.vufleet;
+    Ok(Some(Resumed { id: record.id, past, left, planned: planned.len(), vufleet, drove }))
+}
+
+fn recall(ledger: &mut Ledger, wanted: &str) -> Result<(StudyRecord, Vec<RunRecord>, Report), LedgerError> {
+    let record = ledger.study(wanted)?;
+    let runs = ledger.runs(&record.id)?;
+    // For deciding: nothing of it is told.
+    let report = analysis::report(ledger, &record.id.0, Options { absolute: true })?;
+    Ok((record, runs, report))
+}
+
+fn refuse_another(record: &StudyRecord, study: &Study) -> Result<(), Halt> {
+    let id = &record.id;
+    if record.name != study.name {
+        return Err(Halt::Refused(format!(
+            "study {id} is a smoke test, of which nothing is left to do; run the study itself without --resume"
+        )));
+    }
+    if record.digest != study.digest {
+        return Err(Halt::Refused(format!(
+            "the study that was sent is not the one that study {id} of this ledger was begun with; leave the study file out"
+        )));
+    }
+    Ok(())
+}
+
+/// The runs that are planned, as far as the pilot of `until` has decided.
+fn plan_so_far(study: &Study, report: &Report) -> Vec<PlannedRun> {
+    match (study.schedule.repetitions, analysis::blocks_needed(report)) {
+        (Repetitions::Fixed(blocks), _) | (Repetitions::Until(_), Some(blocks)) => plan::of_blocks(study, blocks),
+        (Repetitions::Until(until), None) => plan::pilot(study, &until),
+    }
+}
+
+/// What the ledger has of the runs of a plan.
+fn past(plan: &[PlannedRun], runs: &[RunRecord], report: &Report) -> Past {
+    type Place<'a> = (&'a str, &'a str, u32);
+    let numbers: BTreeMap<Place<'_>, u32> =
+        plan.iter().map(|run| ((run.variant.as_str(), run.profile.as_str(), run.repetition), run.number)).collect();
+    let number = |variant: &str, profile: &str, repetition: u32| numbers.get(&(variant, profile, repetition)).copied();
+    let mut attempts = BTreeMap::new();
+    for run in runs {
+        let PlannedRun { variant, profile, repetition, .. } = &run.planned;
+        if let Some(number) = number(variant, profile, *repetition) {
+            let most = attempts.entry(number).or_insert(0);
+            *most = run.attempt.max(*most);
+        }
+    }
+    let counted = report.runs.iter().filter(|run| run.verdict() != Verdict::Invalid && !run.superseded);
+    let counted: BTreeSet<u32> = counted.filter_map(|run| number(&run.variant, &run.profile, run.repetition)).collect();
+    Past { attempts, counted }
+}
+
+impl Resumed {
+    /// What part of the study is still to be made, as far as it is planned.
+    pub(super) fn share_left(&self) -> f64 {
+        self.left as f64 / self.planned.max(1) as f64
+    }
+
+    /// Tells the operator what goes on, and what of it may not compare with what was measured before.
+    pub(super) async fn tell(&self, pilot: &Pilot) {
+        let (done, planned) = (self.planned - self.left, self.planned);
+        pilot.teller.note(format!("study {} goes on: {done} of {planned} runs are there", self.id)).await;
+        let own = env!("CARGO_PKG_VERSION");
+        if self.vufleet != own {
+            let sentence = format!("it was begun with vufleet {}, and this is {own}", self.vufleet);
+            pilot.teller.warn(sentence).await;
+        }
+        if let Some(difference) = self.fleet_differs(pilot) {
+            let sentence =
+                format!("{difference}; runs of different fleets do not compare: the same fleet as before is better");
+            pilot.teller.warn(sentence).await;
+        }
+    }
+
+    /// How the load would be shared out now, where that is otherwise than it was.
+    fn fleet_differs(&self, pilot: &Pilot) -> Option<String> {
+        let (run, before) = self.drove.as_ref()?;
+        let profile = pilot.study.profile(&run.profile)?;
+        let drivers = pilot.drivers();
+        let candidates: Vec<Candidate> = drivers.iter().map(Candidate::from).collect();
+        let neighbourhoods = profile.workload.neighbourhoods(profile.vus);
+        let now = allocation::virtual_users(profile.vus, &neighbourhoods, &candidates, pilot.study.fleet.share);
+        let now = shares(now.iter().map(|share| (share.name.as_str(), share.count)));
+        let before = shares(before.iter().map(|agent| (agent.name.as_str(), agent.vus)));
+        (now != before)
+            .then(|| format!("the virtual users of {} were shared out as {before} and are now as {now}", run.profile))
+    }
+}
+
+/// "load-1 8, load-2 8"
+fn shares<'a>(of: impl Iterator<Item = (&'a str, u32)>) -> String {
+    let mut all: Vec<String> = of.map(|(name, vus)| format!("{name} {vus}")).collect();
+    all.sort();
+    all.join(", ")
+}
