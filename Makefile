@@ -34,13 +34,14 @@ $(GRAMMARS)/installed: $(GRAMMAR)/requirements.txt
 	$(GRAMMARS)/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-# Against sysbench on one MariaDB, and TPROC-C; writes the tables of docs/benchmarks.md. Under half an hour after the build, on an otherwise
-# idle machine. A first look: cargo run --release --bin vufleet-bench -- --quick
+# The intervals against a known truth, for docs/method.md; then vufleet against sysbench on one MariaDB, and TPROC-C, for docs/benchmarks.md.
+# Under three quarters of an hour after the build, on an otherwise idle machine. A first look:
+# cargo run --release --bin vufleet-bench -- --quick
 bench:
 	./.ci/tools sysbench
 	$(CARGO) build --release --workspace
 	$(CARGO) run --release --quiet --bin vufleet-bench
 
-# Installs what is missing: a C compiler, MariaDB's server program (no service is started), rustfmt, clippy.
+# Installs what is missing: a C compiler, MariaDB's server program (no service is started), a browser, rustfmt, clippy.
 tools:
 	@./.ci/tools

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// while one ages out.
 const REMEMBERED: usize = 16;
 
+/// What two clocks may drift apart while an exchange is remembered, with room to spare.
+const DRIFT_NS: u64 = 5_000_000;
+
 /// Shared by every thread of the agent; reading it costs two atomic loads.
 #[derive(Debug, Clone)]
 pub struct CommonClock {
@@ -99,18 +102,35 @@ impl Estimator {
     pub fn exchange(&mut self, clock: &CommonClock, sent: u64, echoed: u64, received: u64) {
         let round_trip_ns = received.saturating_sub(sent);
         let midpoint = sent + round_trip_ns / 2;
+        let exchange = Exchange { offset_ns: echoed as i64 - midpoint as i64, round_trip_ns };
+        // Bounds that exclude each other: one of the two clocks has jumped, as when a virtual machine was moved.
+        if self.best().is_some_and(|best| !best.allows(&exchange)) {
+            self.exchanges.clear();
+        }
         if self.exchanges.len() == REMEMBERED {
             self.exchanges.pop_front();
         }
-        self.exchanges.push_back(Exchange { offset_ns: echoed as i64 - midpoint as i64, round_trip_ns });
-        if let Some(best) = self.exchanges.iter().min_by_key(|exchange| exchange.round_trip_ns) {
+        self.exchanges.push_back(exchange);
+        if let Some(best) = self.best() {
             clock.set(best.offset_ns, best.round_trip_ns / 2);
         }
+    }
+
+    fn best(&self) -> Option<Exchange> {
+        self.exchanges.iter().min_by_key(|exchange| exchange.round_trip_ns).copied()
     }
 
     /// Forgets everything: another coordinator has another clock.
     pub fn reset(&mut self) {
         self.exchanges.clear();
+    }
+}
+
+impl Exchange {
+    /// Whether both may be true of clocks that only drift.
+    fn allows(&self, other: &Exchange) -> bool {
+        let bounds = self.round_trip_ns / 2 + other.round_trip_ns / 2 + DRIFT_NS;
+        self.offset_ns.abs_diff(other.offset_ns) <= bounds
     }
 }
 
@@ -126,7 +146,7 @@ mod tests {
         assert_eq!(clock.uncertainty_ns(), 4_000);
         estimator.exchange(&clock, 20_000, 1_020_500, 21_000);
         assert_eq!(clock.uncertainty_ns(), 500);
-        estimator.exchange(&clock, 30_000, 99_000_000, 90_000);
+        estimator.exchange(&clock, 30_000, 1_080_000, 90_000);
         let now = Instant::now();
         assert_eq!(clock.at(now) - clock.monotonic_ns(now), 1_000_000);
     }
@@ -142,6 +162,25 @@ mod tests {
         let now = Instant::now();
         assert_eq!(clock.at(now) - clock.monotonic_ns(now), 7_000);
         assert_eq!(clock.uncertainty_ns(), 20);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_is_believed_at_once() {
+        let (clock, mut estimator) = (CommonClock::default(), Estimator::default());
+        let offset_ns = || {
+            let now = Instant::now();
+            clock.at(now).cast_signed() - clock.monotonic_ns(now).cast_signed()
+        };
+        estimator.exchange(&clock, 1_000, 50_000_000_050, 1_100);
+        assert_eq!((offset_ns(), clock.uncertainty_ns()), (49_999_999_000, 50));
+        // Far behind, but so late that it may be nothing else.
+        estimator.exchange(&clock, 2_000, 50_020_000_000, 40_002_000);
+        assert_eq!((offset_ns(), clock.uncertainty_ns()), (49_999_999_000, 50), "the better one still holds");
+        for jump_ns in [30_000_000_000, -30_000_000_000_i64] {
+            let echoed = (50_000_000_000_i64 + jump_ns).cast_unsigned();
+            estimator.exchange(&clock, 10_000, echoed, 90_000);
+            assert_eq!((offset_ns(), clock.uncertainty_ns()), (echoed.cast_signed() - 50_000, 40_000), "{jump_ns}");
+        }
     }
 
     #[test]

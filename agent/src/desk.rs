@@ -1,6 +1,7 @@
 //! Where commands become work: one run at a time, jobs and control statements beside it.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -103,6 +104,7 @@ impl Desk {
             command::Body::Hold(hold) => self.hold(hold),
             command::Body::Release(release) => self.holds.release(release.run),
             command::Body::RunCommand(order) => self.run_command(order),
+            command::Body::DescribeHost(ask) => self.describe_host(ask.id),
             command::Body::Welcome(_) | command::Body::Ack(_) | command::Body::ClockEcho(_) => {}
         }
     }
@@ -274,6 +276,21 @@ impl Desk {
         if let Err(error) = std::thread::Builder::new().name("command".to_owned()).spawn(work) {
             let error = format!("cannot start a thread for a command: {error}; raise the limit of threads (ulimit -u)");
             self.outlet.send(0, Body::Command(v1::CommandResult { id, error, ..Default::default() }));
+        }
+    }
+
+    /// On a thread of its own: some of these files take the kernel a while on a machine with many cores.
+    fn describe_host(&self, id: u64) {
+        let outlet = self.outlet.clone();
+        let work = move || {
+            let values = observe::description::describe(Path::new("/")).into_iter().collect();
+            outlet.send(0, Body::HostSettings(v1::HostSettings { id, values }));
+        };
+        if let Err(error) = std::thread::Builder::new().name("describe".to_owned()).spawn(work) {
+            tracing::warn!(
+                "cannot start a thread to describe the host: {error}; raise the limit of threads (ulimit -u)"
+            );
+            self.outlet.send(0, Body::HostSettings(v1::HostSettings { id, ..Default::default() }));
         }
     }
 

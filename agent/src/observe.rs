@@ -5,6 +5,7 @@
 
 pub mod control;
 pub mod database;
+pub mod description;
 pub mod host;
 pub mod meter;
 pub mod orders;

@@ -1,7 +1,10 @@
-//! `vufleet-bench`: vufleet beside sysbench on one MariaDB, and its own TPROC-C, for docs/benchmarks.md.
+//! `vufleet-bench`: vufleet beside sysbench on one MariaDB, and its own TPROC-C, for docs/benchmarks.md; and its intervals
+//! against a known truth, for docs/method.md.
 //!
-//! It only starts the programs as anybody would and reads the kernel's and the server's counts of what they did.
+//! Load is measured from outside: it starts the programs as anybody would and reads the kernel's and the server's counts of
+//! what they did. Only the proof of the intervals, which needs no load, calls the coordinator's own analysis.
 
+mod coverage;
 mod load;
 mod machine;
 mod memory;
@@ -28,11 +31,11 @@ use crate::server::Server;
 use crate::throughput::{CELLS, Cell, Pace, Pair};
 use crate::tprocc::Findings;
 
-/// Measures vufleet beside sysbench and writes the tables of docs/benchmarks.md.
+/// Measures vufleet beside sysbench, proves its intervals, and writes the tables of docs/benchmarks.md and docs/method.md.
 #[derive(Debug, Parser)]
 #[command(
     version,
-    after_help = "Examples:\n  make bench\n  vufleet-bench --quick\n  vufleet-bench --only throughput --cells point_select:16 \
+    after_help = "Examples:\n  make bench\n  vufleet-bench --quick\n  vufleet-bench --only coverage\n  vufleet-bench --only throughput --cells point_select:16 \
                   --pairs 9 --against ../other/target/release\n\n\
                   Exit codes: 0 measured, 1 something could not be measured, 2 usage."
 )]
@@ -52,17 +55,25 @@ struct Args {
     /// Compare with the vufleet in this directory instead of sysbench; the page stays as it is
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
-    /// The page with the tables
+    /// The page with the tables of load
     #[arg(long, default_value = "docs/benchmarks.md")]
     page: PathBuf,
+    /// The page with the table of intervals
+    #[arg(long, default_value = "docs/method.md")]
+    method_page: PathBuf,
 }
 
 /// Medians of fewer pairs do not get onto the page.
 const FEWEST_PAIRS: usize = 5;
 
+/// Fewer ledgers prove nothing to two digits.
+const LEDGERS: u64 = 20_000;
+
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Part {
+    /// Whether intervals hold the truth: ledgers of a model, without load
+    Coverage,
     /// Throughput and CPU
     Throughput,
     /// Memory and connecting
@@ -75,6 +86,7 @@ impl Part {
     /// Its place on the page.
     fn name(self) -> &'static str {
         match self {
+            Part::Coverage => "coverage",
             Part::Throughput => "throughput",
             Part::Memory => "memory",
             Part::Tprocc => "tprocc",
@@ -114,6 +126,12 @@ impl Args {
         Scale { few: 200, many: 1_000, simulated: 5_000, repetitions: 1, length: Duration::from_secs(2) }
     }
 
+    fn coverage(&self) -> coverage::Scale {
+        let today: u64 = jiff::Timestamp::now().strftime("%Y%m%d").to_string().parse().expect("a date has digits");
+        let (ledgers, failing) = if self.quick { (500, 100) } else { (LEDGERS, 2_000) };
+        coverage::Scale { ledgers, failing, seeds: [1, 2, today] }
+    }
+
     fn tprocc(&self) -> tprocc::Scale {
         let (warehouses, rounds) = if self.quick { (2, 1) } else { (16, 3) };
         let (statements, procedures, keyed_simulated) =
@@ -150,6 +168,12 @@ async fn main() -> ExitCode {
 }
 
 async fn bench(args: &Args) -> Result<()> {
+    if args.measures(Part::Coverage) {
+        prove(args)?;
+    }
+    if args.only == Some(Part::Coverage) {
+        return Ok(());
+    }
     let ours = Program::beside()?;
     let theirs = args.against.as_deref().map_or(Ok(Program::Sysbench), Program::of_directory)?;
     let mut server = Server::start().await?;
@@ -159,6 +183,7 @@ async fn bench(args: &Args) -> Result<()> {
     let heading = page::heading(&machine);
     for part in Part::value_variants().iter().filter(|part| args.measures(**part)) {
         let table = match part {
+            Part::Coverage => continue,
             Part::Throughput => {
                 let pairs = all_pairs(args, &mut server, [&ours, &theirs]).await?;
                 let other = if args.against.is_some() { "the other" } else { theirs.name() };
@@ -173,6 +198,19 @@ async fn bench(args: &Args) -> Result<()> {
             page::update(&args.page, part.name(), &table)?;
             println!("written to {}", args.page.display());
         }
+    }
+    Ok(())
+}
+
+/// Intervals against a known truth. A quick look is too short to be held against them.
+fn prove(args: &Args) -> Result<()> {
+    let rows = coverage::prove(args.coverage())?;
+    let table = page::coverage(&rows);
+    println!("{table}");
+    if args.is_complete() {
+        page::update(&args.method_page, Part::Coverage.name(), &table)?;
+        println!("written to {}", args.method_page.display());
+        rows.iter().try_for_each(coverage::Row::check)?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 
+use crate::coverage::{Repeats, Row};
 use crate::load::Calls;
 use crate::machine::Machine;
 use crate::memory::Costs;
@@ -184,6 +185,41 @@ pub fn tprocc(findings: &Findings) -> String {
     )
     .expect("a string takes every line");
     format!("{out}\nMedian (quartiles) of {} rounds, windows of {} s.\n", scale.rounds, scale.pace.window.as_secs())
+}
+
+/// The table of intervals against a known truth.
+pub fn coverage(rows: &[Row]) -> String {
+    let mut out = String::from(
+        "| order | repetitions | seed | ledgers | interval holds 0, -2, -10 % | interval holds the drift | p < 0.05 without an effect | \
+         studies with a false conclusion | took |\n|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for row in rows {
+        let tally = &row.tally;
+        let repeats = match row.repeats {
+            Repeats::Fixed(count) => count.to_string(),
+            Repeats::Until { min, max, percent } => {
+                format!("{min} to {max}, until {percent} %: {:.1} on average", tally.mean_blocks())
+            }
+            Repeats::Peeking { min, max, percent } => {
+                format!("{min} to {max}, looking until {percent} %: {:.1} on average", tally.mean_blocks())
+            }
+        };
+        let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+        writeln!(
+            out,
+            "| {} | {repeats} | {} | {} | {} | {} | {} | {} | {} s |",
+            row.order,
+            row.seed,
+            thousands(tally.studies),
+            tally.coverage().map(percent).join(", "),
+            percent(tally.drift_held()),
+            percent(tally.false_p()),
+            percent(tally.false_studies()),
+            row.took.as_secs(),
+        )
+        .expect("a string takes every line");
+    }
+    out
 }
 
 fn whole(of: Quartiles) -> String {

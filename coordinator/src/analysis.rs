@@ -3,8 +3,10 @@
 //! [`fold`] reduces the events of one run, [`statistics`] says what several runs are worth, [`report`] puts a study
 //! together. The forms that reports take are in [`crate::render`].
 
+mod block_drift;
 mod cell;
 mod change;
+pub mod compare;
 pub mod counters;
 mod drift;
 pub mod fold;
@@ -15,15 +17,18 @@ pub mod latency;
 mod measure;
 mod metric;
 mod missing;
+mod noise_floor;
 mod orders;
 mod outage;
+mod outlier;
 pub mod requests;
 mod run;
 pub mod sample;
 mod settings;
-mod spread;
 pub mod statistics;
+mod steady;
 mod timeline;
+mod until;
 pub mod verdict;
 pub mod waits;
 pub mod window;
@@ -34,13 +39,17 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub use block_drift::BlockDrift;
 pub use cell::Cell;
 pub use change::{Change, Conclusion};
 pub use metric::{Metric, Metrics};
+pub use noise_floor::NoiseFloor;
+pub use outlier::Outlier;
 pub use run::{HostReport, KindLatencies, KindReport, RunReport, SwitchReport, WholeRun};
-pub use settings::{SettingChange, SettingsReport};
-pub use spread::{BlockDrift, NoiseFloor, Outlier, Steady, UntilReport};
+pub use settings::{SettingCause, SettingChange, SettingsReport};
+pub use steady::Steady;
 pub use timeline::{TimelinePoint, window_s};
+pub use until::UntilReport;
 
 use crate::ledger::{
     Ledger, LedgerError, MeasureFacts, Outline, Pace, ProfileOutline, RunId, RunRecord, ScheduleOutline, StudyRecord,
@@ -147,15 +156,18 @@ pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, 
     let study = ledger.study(study)?;
     let mut runs = Vec::new();
     let mut interval_ns = None;
-    for run in ledger.runs(&study.id)? {
+    let records = ledger.runs(&study.id)?;
+    let facts = records.iter().map(|run| Ok((run, ledger.facts(run.id)?))).collect::<Result<Vec<_>, LedgerError>>()?;
+    let settings = settings::settings(&facts);
+    for run in &records {
         if run.end.is_none() && study.state == StudyState::Running {
             continue; // under way
         }
         interval_ns = interval_ns.or(run.facts.as_ref().map(|facts| facts.interval_ns));
-        runs.extend(fold_run(ledger, &study.outline, &run)?);
+        runs.extend(fold_run(ledger, &study.outline, run)?);
     }
     supersede(&mut runs);
-    let report = Report::of(study, runs, interval_ns);
+    let report = Report { settings, ..Report::of(study, runs, interval_ns) };
     Ok(if report.relative_only && !options.absolute { report.withheld() } else { report })
 }
 
@@ -202,6 +214,15 @@ impl Report {
     fn of(study: StudyRecord, runs: Vec<RunReport>, interval_ns: Option<u64>) -> Report {
         let outline = study.outline;
         let workload = common_options(&outline);
+        let counted = cell::counted(&runs);
+        let until = UntilReport::of(&outline, &counted);
+        let mut cells = cell::cells(&outline, &counted, until.as_ref());
+        let noise_floor = NoiseFloor::all(&cells, &outline.controls);
+        noise_floor::mark(&mut cells, &noise_floor, &outline.controls);
+        let watched = watched(&outline);
+        let drift = |metric: &Metric| BlockDrift::of(&counted, *metric, outline.confidence);
+        let (block_drift, outliers) =
+            (watched.iter().filter_map(drift).collect(), outlier::outliers(&counted, &watched));
         let told = runs.iter().rev().find(|run| run.target_version.is_some()).or(runs.last());
         Report {
             study: study.name,
@@ -213,13 +234,13 @@ impl Report {
             withheld: false,
             confidence: outline.confidence,
             measure: outline.measure,
-            repetitions: outline.repetitions,
-            until: None,
+            repetitions: until.as_ref().and_then(UntilReport::wanted).unwrap_or(outline.repetitions),
+            until,
             schedule: outline.schedule.clone(),
             controls: outline.controls.clone(),
-            noise_floor: Vec::new(),
-            block_drift: Vec::new(),
-            outliers: Vec::new(),
+            noise_floor,
+            block_drift,
+            outliers,
             settings: Vec::new(),
             interval_s: interval_ns.map(|ns| ns as f64 / 1e9),
             target: TargetReport {
@@ -229,7 +250,7 @@ impl Report {
                 shared_host: runs.iter().any(|run| run.shared_host),
             },
             profiles: outline.profiles.iter().map(|profile| ProfileReport::of(profile, &workload)).collect(),
-            cells: cell::cells(&outline, &runs),
+            cells,
             baseline: outline.baseline,
             variants: outline.variants,
             workload,
@@ -288,6 +309,17 @@ impl ProfileReport {
             workload: own.map(|(key, value)| (key.clone(), value.clone())).collect(),
         }
     }
+}
+
+/// The metrics whose way over the blocks and whose outliers are told of.
+fn watched(outline: &Outline) -> Vec<Metric> {
+    let order_entry = outline.profiles.iter().any(|profile| profile.order_entry.is_some());
+    let speed: &[Metric] = match (outline.measure, order_entry) {
+        (MeasureFacts::Transactions(_), _) => &[Metric::ServiceMeanMs, Metric::ServiceP95Ms],
+        (MeasureFacts::DurationNs(_), true) => &[Metric::Nopm, Metric::Tpm, Metric::P95Ms],
+        (MeasureFacts::DurationNs(_), false) => &[Metric::Tps, Metric::P95Ms],
+    };
+    speed.iter().copied().chain([Metric::DbProcessCpuPercent, Metric::CpuMsPerTxn]).collect()
 }
 
 fn common_options(outline: &Outline) -> BTreeMap<String, Value> {

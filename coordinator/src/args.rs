@@ -12,7 +12,7 @@ use vufleet_proto::v1;
 
 use crate::exit;
 
-pub use ledger::{Export, LedgerArgs, Report, Show, Studies};
+pub use ledger::{Compare, Export, LedgerArgs, Report, Show, Studies};
 
 use value::{assignment, duration, factor};
 
@@ -64,6 +64,8 @@ pub enum Verb {
     Report(Report),
     /// Write the result files of a study of the ledger, computed anew
     Export(Export),
+    /// Hold two studies of the ledger, or two cells, against each other, with what else differs
+    Compare(Compare),
     /// Stop what a coordinator runs, keeping what was measured
     Stop(Stop),
 }

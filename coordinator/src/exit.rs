@@ -19,10 +19,10 @@ pub enum Exit {
 
 /// The section of `--help`.
 pub const HELP: &str = "Exit codes:
-  0    every run is valid or degraded
+  0    every run is valid or degraded; of other verbs: done
   1    the study, the database or the fleet refused; the last line of stderr says why
   2    usage: the command line makes no sense
-  3    a cell ended with fewer valid runs than asked
+  3    a cell ended with fewer valid runs than asked, or `compare` met one without an interval
   130  interrupted; what was measured until then is kept";
 
 impl Exit {

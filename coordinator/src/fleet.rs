@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use tokio::net::TcpListener;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::TcpListenerStream;
 use vufleet_proto::v1::fleet_server::FleetServer;
@@ -26,6 +26,9 @@ use crate::ledger::Ledger;
 use clock::Clock;
 use record::Record;
 use registry::Registry;
+
+/// How long a job that has told its end may take to be gone.
+const LAST_MOMENT: Duration = Duration::from_millis(500);
 
 /// How a coordinator serves.
 #[derive(Debug, Clone)]
@@ -55,6 +58,8 @@ pub struct Core {
     pub job: Mutex<Option<CurrentJob>>,
     /// Jobs taken so far.
     pub jobs: AtomicU64,
+    /// Told whenever there is no job any more.
+    pub freed: Notify,
 }
 
 /// The job at hand, as far as others may interfere with it.
@@ -98,6 +103,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         instance: rand::random_range(1..u64::MAX),
         job: Mutex::new(None),
         jobs: AtomicU64::new(0),
+        freed: Notify::new(),
     });
     let (stop, stopped) = oneshot::channel::<()>();
     let limit = vufleet_proto::MAX_MESSAGE_BYTES;
@@ -179,6 +185,23 @@ impl Core {
         Ok((name, stopped))
     }
 
+    /// The same for somebody who has just been told the end of a job, which is still here for a moment then.
+    ///
+    /// # Errors
+    /// The name of a job that goes on.
+    pub async fn claim_soon(&self, kind: &str) -> Result<(String, watch::Receiver<bool>), String> {
+        let freed = self.freed.notified();
+        let mut freed = std::pin::pin!(freed);
+        freed.as_mut().enable();
+        if let Ok(claimed) = self.claim(kind) {
+            return Ok(claimed);
+        }
+        if tokio::time::timeout(LAST_MOMENT, freed).await.is_err() {
+            tracing::debug!("the job at hand goes on");
+        }
+        self.claim(kind)
+    }
+
     /// Notes the id of the study that the job at hand works on.
     pub fn name_job(&self, study_id: &str) {
         if let Some(job) = &mut *self.lock_job() {
@@ -189,6 +212,7 @@ impl Core {
     /// Frees the coordinator for another job.
     pub fn release(&self) {
         *self.lock_job() = None;
+        self.freed.notify_waiters();
     }
 
     /// Whether there is no job.

@@ -213,7 +213,9 @@ impl<'a> Course<'a> {
 
     fn cut_off(&mut self, why: &str) -> anyhow::Error {
         self.console.clear();
-        let id = self.study_id.as_deref().map_or(String::new(), |id| format!(": vufleet report {id}"));
+        let id = self.study_id.as_deref();
+        let id =
+            id.map_or(String::new(), |id| format!(": vufleet report {id}, or go on with vufleet run --resume {id}"));
         anyhow!(
             "the coordinator at {} went away ({why}); what it recorded until then is in its ledger{id}",
             self.operator.url()

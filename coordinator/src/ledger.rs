@@ -12,6 +12,7 @@ mod outline;
 mod room;
 mod runs;
 mod schema;
+mod settings;
 mod standing;
 mod studies;
 
@@ -22,9 +23,10 @@ use rusqlite::{Connection, OpenFlags};
 
 pub use error::LedgerError;
 pub use events::Recorded;
-pub use facts::{DrivingAgent, Fact, MeasureFacts, RunEnd, RunFacts, StudyFacts};
+pub use facts::{DATABASE, DrivingAgent, Fact, MeasureFacts, Moment, RunEnd, RunFacts, StudyFacts};
 pub use outline::{KindOutline, OrderEntry, Outline, Pace, ProfileOutline, ScheduleOutline, UntilOutline};
 pub use runs::{RunId, RunRecord};
+pub use settings::{Settings, difference};
 pub use standing::{Standing, Undo, UndoCheck, UndoStep};
 pub use studies::{StudyId, StudyRecord, StudyState};
 
@@ -70,6 +72,11 @@ impl Ledger {
         let connection = open_for_reading(&path)?;
         schema::check_version(&connection, &path)?;
         Ok(Ledger { path, connection, _lock: None })
+    }
+
+    /// Whether somebody writes to it now: a study that says it is running runs only then.
+    pub fn has_writer(&self) -> bool {
+        self._lock.is_some() || self.path.parent().is_some_and(lock::is_taken)
     }
 
     /// Where the ledger is.

@@ -18,7 +18,7 @@ mod workload;
 
 use std::io::{self, Write};
 
-pub use text::text;
+pub use text::{comparison, text};
 
 use crate::analysis::Report;
 

@@ -2,6 +2,7 @@
 
 mod agents;
 mod check;
+mod compare;
 mod coordinator;
 mod demo;
 mod export;
@@ -30,6 +31,7 @@ pub async fn run(verb: Verb) -> anyhow::Result<Exit> {
         Verb::Show(args) => show::run(&args),
         Verb::Report(args) => report::run(&args),
         Verb::Export(args) => export::run(&args),
+        Verb::Compare(args) => compare::run(&args),
         Verb::Stop(args) => stop::run(args).await,
     }
 }

@@ -177,7 +177,7 @@ fn a_plan_with_sql_prints_every_statement() {
 #[test]
 fn a_drawn_seed_is_told() {
     let dir = lab(&STUDY.replace("seed = 7\n", ""));
-    let says = predicate::str::is_match(r"seed \d+ \(drawn; write it into the study to repeat\)").unwrap();
+    let says = predicate::str::is_match(r"an example, drawn with seed \d+, and `run` draws its own").unwrap();
     vufleet(dir.path(), "plan study.toml").assert().code(0).stdout(says);
 }
 

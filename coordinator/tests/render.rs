@@ -60,7 +60,10 @@ fn results_json_has_the_keys_of_its_contract() {
     paths(&results, "", &mut found);
     let mut known: BTreeSet<String> = BTreeSet::new();
     let mut add = |at: &str, keys: &str| known.extend(keys.split_whitespace().map(|key| format!("{at}.{key}")));
-    add("", "schema study study_id state vufleet seed relative_only baseline confidence interval_s");
+    add("", "schema study study_id state vufleet seed relative_only baseline confidence repetitions interval_s");
+    for metric in ["tps", "p95_ms", "db_process_cpu_percent", "cpu_ms_per_txn"] {
+        add(&format!(".drift.{metric}"), "percent ci[] p blocks");
+    }
     add(".workload", "kind script protocol distribution tables table_size");
     add(".target", "kind version connection shared_host");
     add(".profiles[]", "id vus sessions_per_vu pacing");
@@ -80,7 +83,7 @@ fn results_json_has_the_keys_of_its_contract() {
     }
     add(".runs[]", "run variant profile repetition attempt verdict reasons[] started measured_s sessions connect_s");
     add(".runs[].driving[]", "agent vus");
-    add(".runs[]", "not_started reconnects drift_percent");
+    add(".runs[]", "not_started reconnects drift_percent steady.percent steady.p");
     add(".runs[].metrics", metrics);
     add(".runs[].transactions.read_write", "ok rollback unknown failed retries statements");
     add(".runs[].transactions.read_write", "p50_ms p95_ms p99_ms service_p95_ms");

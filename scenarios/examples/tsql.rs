@@ -12,7 +12,7 @@ use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{self, Edits, READY, Study, TargetKind};
 use vufleet_scenarios::tprocc::{self, Calls, TprocC};
 use vufleet_scenarios::workload::{Schema, Workload};
-use vufleet_scenarios::{check, study::Workload as Chosen};
+use vufleet_scenarios::{check, settings, study::Workload as Chosen};
 
 const DIALECT: Dialect = Dialect::Mssql;
 
@@ -78,6 +78,8 @@ impl Texts {
     }
 
     fn study(&mut self, name: &str, study: &Study) {
+        let settings = settings::questions(&study.target);
+        self.all(&format!("{name}: settings"), settings.into_iter().map(|question| question.sql));
         self.all(&format!("{name}: check"), check::questions(study).into_iter().map(|question| question.sql));
         for profile in &study.profiles {
             self.all(&format!("{name}: setup"), profile.setup.iter().cloned());

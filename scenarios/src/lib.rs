@@ -14,6 +14,7 @@ pub mod random;
 #[cfg(test)]
 mod ready;
 pub mod session;
+pub mod settings;
 pub mod sql;
 pub mod study;
 pub mod tprocc;

@@ -6,6 +6,7 @@
 
 mod duration;
 mod edits;
+mod keys;
 mod mistakes;
 mod monitor;
 mod nearest;
@@ -35,6 +36,7 @@ use std::time::Duration;
 use secrecy::SecretString;
 
 pub use edits::Edits;
+pub use keys::keys;
 pub use read::read;
 pub use ready::{READY, Ready, ready};
 pub use sql_files::{SqlFiles, named_files};

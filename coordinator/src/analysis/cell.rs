@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::change::{self, Change};
 use super::statistics::Summary;
+use super::until::UntilReport;
 use super::waits::{self, Wait};
 use super::{HostReport, Metric, Metrics, RunReport};
 use crate::ledger::Outline;
@@ -27,25 +28,47 @@ pub struct Cell {
     pub waits: Vec<Wait>,
 }
 
-/// Every cell, profile by profile in the order of the study.
-pub(super) fn cells(outline: &Outline, runs: &[RunReport]) -> Vec<Cell> {
-    let mut counted: change::Counted<'_> = BTreeMap::new();
+/// The runs of a cell that count, by block.
+pub(super) type Blocks<'a> = BTreeMap<u32, &'a RunReport>;
+
+/// All runs that count, by variant and profile.
+pub(super) type Counted<'a> = BTreeMap<(&'a str, &'a str), Blocks<'a>>;
+
+/// Sorts out which runs count.
+pub(super) fn counted(runs: &[RunReport]) -> Counted<'_> {
+    let mut counted = Counted::new();
     for run in runs.iter().filter(|run| run.counts()) {
         counted.entry((&run.variant, &run.profile)).or_default().insert(run.repetition, run);
     }
-    let nobody = BTreeMap::new();
+    counted
+}
+
+/// Every cell, profile by profile in the order of the study.
+pub(super) fn cells(outline: &Outline, counted: &Counted<'_>, until: Option<&UntilReport>) -> Vec<Cell> {
+    let nobody = Blocks::new();
     let mut cells = Vec::new();
     for profile in &outline.profiles {
         for variant in &outline.variants {
             let runs = counted.get(&(variant.as_str(), profile.id.as_str())).unwrap_or(&nobody);
-            cells.push(Cell::of((variant, &profile.id), runs.values().copied(), outline));
+            let mut cell = Cell::of((variant, &profile.id), runs.values().copied(), outline);
+            // With nothing to compare, it is the figure itself whose interval the pilot has made narrow.
+            if let Some(until) = until.filter(|_| outline.variants.len() < 2) {
+                cell.in_two_stages(runs, until, outline.confidence);
+            }
+            cells.push(cell);
         }
     }
-    change::compare(&mut cells, &counted, &outline.baseline, outline.confidence);
+    change::compare(&mut cells, counted, outline, until);
     cells
 }
 
 impl Cell {
+    fn in_two_stages(&mut self, runs: &Blocks<'_>, until: &UntilReport, confidence: f64) {
+        let values: Vec<f64> = runs.values().filter_map(|run| run.metrics.get(until.metric).copied()).collect();
+        let summary = until.needed.and_then(|_| Summary::two_stage(&values, until.pilot as usize, confidence));
+        self.metrics.put(until.metric, summary);
+    }
+
     fn of<'r>(
         (variant, profile): (&str, &str),
         runs: impl Iterator<Item = &'r RunReport> + Clone,

@@ -1,11 +1,12 @@
 //! Every cell against the baseline of its profile.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
+use super::cell::{Blocks, Counted};
 use super::statistics::{LogChange, Percent, holm};
+use super::until::UntilReport;
 use super::{Cell, Metric, RunReport};
+use crate::ledger::Outline;
 
 /// What a comparison shows, after correction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -48,71 +49,78 @@ pub struct Change {
     pub below_noise_floor: bool,
 }
 
-/// The runs that count, by cell and block.
-pub(super) type Counted<'a> = BTreeMap<(&'a str, &'a str), BTreeMap<u32, &'a RunReport>>;
-
 /// Fills in the changes of all cells but the baseline's.
-pub(super) fn compare(cells: &mut [Cell], counted: &Counted<'_>, baseline: &str, confidence: f64) {
+pub(super) fn compare(cells: &mut [Cell], counted: &Counted<'_>, outline: &Outline, until: Option<&UntilReport>) {
+    let (baseline, confidence) = (outline.baseline.as_str(), outline.confidence);
     for metric in Metric::ALL {
+        let staged = until.filter(|until| until.metric == *metric && until.needed.is_some());
+        let comparing = Comparing { metric: *metric, pilot: staged.map(|until| until.pilot as usize), confidence };
         let mut found = Vec::new();
         for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell.variant != baseline) {
             let base = counted.get(&(baseline, cell.profile.as_str()));
             let own = counted.get(&(cell.variant.as_str(), cell.profile.as_str()));
-            if let Some(comparison) = base.zip(own).and_then(|(base, own)| against(base, own, *metric, confidence)) {
-                found.push((index, comparison));
+            if let Some(compared) = base.zip(own).and_then(|(base, own)| comparing.against(base, own)) {
+                found.push((index, compared));
             }
         }
-        let corrected = holm(&found.iter().map(|(_, (paired, ..))| paired.p).collect::<Vec<_>>());
+        let corrected = holm(&found.iter().map(|(_, compared)| compared.paired.p).collect::<Vec<_>>());
         let comparisons = found.len();
-        for ((index, (paired, welch, n)), p_holm) in found.into_iter().zip(corrected) {
-            let change = conclude(paired, welch, n, p_holm, comparisons, confidence);
-            cells[index].change.put(*metric, change);
+        for ((index, compared), p_holm) in found.into_iter().zip(corrected) {
+            cells[index].change.put(*metric, comparing.conclude(&compared, p_holm, comparisons));
         }
     }
 }
 
-type Blocks<'a> = BTreeMap<u32, &'a RunReport>;
-
-fn against(
-    base: &Blocks<'_>,
-    own: &Blocks<'_>,
+/// How a metric is compared.
+struct Comparing {
     metric: Metric,
+    /// Pairs that decided how many follow.
+    pilot: Option<usize>,
     confidence: f64,
-) -> Option<(LogChange, Option<LogChange>, usize)> {
-    let value = |run: &RunReport| run.metrics.get(metric).copied();
-    let pairs: Vec<(f64, f64)> =
-        own.iter().filter_map(|(block, run)| Some((value(base.get(block)?)?, value(run)?))).collect();
-    let paired = LogChange::paired(&pairs, confidence)?;
-    let values = |blocks: &Blocks<'_>| blocks.values().filter_map(|run| value(run)).collect::<Vec<_>>();
-    Some((paired, LogChange::welch(&values(base), &values(own), confidence), pairs.len()))
 }
 
-fn conclude(
+/// A cell against its baseline, before correction.
+struct Compared {
     paired: LogChange,
     welch: Option<LogChange>,
-    n: usize,
-    p_holm: f64,
-    comparisons: usize,
-    confidence: f64,
-) -> Change {
-    let change = paired.percent();
-    let alpha = 1.0 - confidence;
-    let conclusion = match p_holm < alpha {
-        true if change.percent > 0.0 => Conclusion::Higher,
-        true => Conclusion::Lower,
-        false => Conclusion::NoDifferenceShown,
-    };
-    let only_before_correction = paired.p < alpha && p_holm >= alpha;
-    Change {
-        change,
-        p: paired.p,
-        p_holm,
-        conclusion,
-        method: "paired",
-        n,
-        welch: welch.map(|welch| welch.percent()),
-        detectable_percent: paired.detectable_percent(confidence),
-        not_after_correction_for: only_before_correction.then_some(comparisons),
-        below_noise_floor: false,
+    pairs: usize,
+}
+
+impl Comparing {
+    fn against(&self, base: &Blocks<'_>, own: &Blocks<'_>) -> Option<Compared> {
+        let value = |run: &RunReport| run.metrics.get(self.metric).copied();
+        let pairs: Vec<(f64, f64)> =
+            own.iter().filter_map(|(block, run)| Some((value(base.get(block)?)?, value(run)?))).collect();
+        let paired = match self.pilot {
+            Some(pilot) => LogChange::paired_in_two_stages(&pairs, pilot, self.confidence)?,
+            None => LogChange::paired(&pairs, self.confidence)?,
+        };
+        let values = |blocks: &Blocks<'_>| blocks.values().filter_map(|run| value(run)).collect::<Vec<_>>();
+        let welch = LogChange::welch(&values(base), &values(own), self.confidence);
+        Some(Compared { paired, welch, pairs: pairs.len() })
+    }
+
+    fn conclude(&self, compared: &Compared, p_holm: f64, comparisons: usize) -> Change {
+        let Compared { paired, welch, pairs } = compared;
+        let change = paired.percent();
+        let alpha = 1.0 - self.confidence;
+        let conclusion = match p_holm < alpha {
+            true if change.percent > 0.0 => Conclusion::Higher,
+            true => Conclusion::Lower,
+            false => Conclusion::NoDifferenceShown,
+        };
+        let only_before_correction = paired.p < alpha && p_holm >= alpha;
+        Change {
+            change,
+            p: paired.p,
+            p_holm,
+            conclusion,
+            method: if self.pilot.is_some() { "paired, two-stage" } else { "paired" },
+            n: *pairs,
+            welch: welch.map(|welch| welch.percent()),
+            detectable_percent: paired.detectable_percent(self.confidence),
+            not_after_correction_for: only_before_correction.then_some(comparisons),
+            below_noise_floor: false,
+        }
     }
 }

@@ -1,14 +1,10 @@
-//! The fleet's throughput from interval to interval, and whether it went somewhere.
+//! The fleet's throughput from interval to interval, and where it went inside the window. Whether that is more than noise
+//! is told by [`super::steady`].
 
 use std::collections::BTreeMap;
 
 use super::fold::Fold;
 use super::window::Window;
-
-/// A drift below this is of no interest.
-const DRIFT_PERCENT: f64 = 10.0;
-/// A drift below this many standard errors is noise.
-const DRIFT_ERRORS: f64 = 3.0;
 
 /// One interval of the whole fleet.
 #[derive(Debug, Default)]
@@ -40,42 +36,15 @@ pub(super) fn series(fold: &Fold<'_>, window: Window) -> BTreeMap<i64, FleetPoin
     series
 }
 
-/// How throughput changed inside the window.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Drift {
-    /// From the first to the last third, of the mean.
-    pub(super) percent: f64,
-    /// The same in standard errors of that difference.
-    errors: f64,
+/// Transactions a second, interval by interval inside the window.
+pub(super) fn rates(fold: &Fold<'_>, window: Window) -> Vec<f64> {
+    series(fold, window).into_values().filter(|point| point.inside).map(|point| point.rate).collect()
 }
 
-impl Drift {
-    /// None of windows with fewer than nine intervals.
-    pub(super) fn of(fold: &Fold<'_>, window: Window) -> Option<Drift> {
-        let rates: Vec<f64> =
-            series(fold, window).into_values().filter(|point| point.inside).map(|point| point.rate).collect();
-        let third = rates.len() / 3;
-        if third < 3 {
-            return None;
-        }
-        let (first, first_error) = mean_and_squared_error(&rates[..third]);
-        let (last, last_error) = mean_and_squared_error(&rates[rates.len() - third..]);
-        let (mean, _) = mean_and_squared_error(&rates);
-        let error = (first_error + last_error).sqrt();
-        let change = last - first;
-        (mean > 0.0)
-            .then(|| Drift { percent: 100.0 * change / mean, errors: change.abs() / error.max(f64::MIN_POSITIVE) })
-    }
-
-    /// Large, and more than noise.
-    pub(super) fn is_real(&self) -> bool {
-        self.percent.abs() > DRIFT_PERCENT && self.errors > DRIFT_ERRORS
-    }
-}
-
-fn mean_and_squared_error(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, squares / (n - 1.0) / n)
+/// By how much the last third differs from the first, in per cent of the mean; none of fewer than nine intervals.
+pub(super) fn percent(rates: &[f64]) -> Option<f64> {
+    let third = rates.len() / 3;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let change = || mean(&rates[rates.len() - third..]) - mean(&rates[..third]);
+    (third >= 3 && mean(rates) > 0.0).then(|| 100.0 * change() / mean(rates))
 }

@@ -2,6 +2,9 @@
 
 use vufleet_proto::v1;
 
+/// Parts of a tick: instants between two samples have ticks of their own.
+const PARTS: u64 = 1_000;
+
 /// Roles of processes in a sample.
 const DATABASE: &str = "database";
 const AGENT: &str = "agent";
@@ -11,6 +14,7 @@ const AGENT: &str = "agent";
 pub struct HostPoint {
     /// When it was taken.
     pub at_ns: u64,
+    /// Of the parts of ticks that all CPU times here are counted in.
     ticks_per_s: u64,
     cpu: v1::CpuTimes,
     cores: Vec<v1::CpuTimes>,
@@ -90,9 +94,9 @@ impl HostPoint {
         let process = |role: &str| sample.processes.iter().find(|process| process.role == role).map(ProcessPoint::of);
         HostPoint {
             at_ns: sample.at_ns,
-            ticks_per_s: u64::from(sample.ticks_per_s).max(1),
-            cpu: sample.cpu.unwrap_or_default(),
-            cores: sample.cores.clone(),
+            ticks_per_s: u64::from(sample.ticks_per_s).max(1) * PARTS,
+            cpu: in_parts(&sample.cpu.unwrap_or_default()),
+            cores: sample.cores.iter().map(in_parts).collect(),
             load1: sample.load1,
             memory_total: sample.memory_total,
             memory_available: sample.memory_available,
@@ -102,6 +106,40 @@ impl HostPoint {
             disk_written: sample.disks.iter().map(|disk| disk.write_bytes).sum(),
             received: sample.nets.iter().map(|net| net.rx_bytes).sum(),
             sent: sample.nets.iter().map(|net| net.tx_bytes).sum(),
+        }
+    }
+
+    /// The host between this sample and a later one, as if its counters had grown evenly. What is no counter is as in the
+    /// later sample, and a process that is another there is in neither.
+    fn between(&self, later: &HostPoint, at_ns: u64) -> HostPoint {
+        let share = (at_ns - self.at_ns) as f64 / later.at_ns.saturating_sub(self.at_ns).max(1) as f64;
+        let count = |from: u64, to: u64| from + (to.saturating_sub(from) as f64 * share).round() as u64;
+        let times = |from: &v1::CpuTimes, to: &v1::CpuTimes| v1::CpuTimes {
+            user: count(from.user, to.user),
+            system: count(from.system, to.system),
+            idle: count(from.idle, to.idle),
+            iowait: count(from.iowait, to.iowait),
+            steal: count(from.steal, to.steal),
+        };
+        let process = |from: &Option<ProcessPoint>, to: &Option<ProcessPoint>| {
+            let (from, to) = from.as_ref().zip(to.as_ref()).filter(|(from, to)| from.identity == to.identity)?;
+            Some(ProcessPoint { cpu_ticks: count(from.cpu_ticks, to.cpu_ticks), ..to.clone() })
+        };
+        let same_cores = self.cores.len() == later.cores.len();
+        HostPoint {
+            at_ns,
+            cpu: times(&self.cpu, &later.cpu),
+            cores: match same_cores {
+                true => self.cores.iter().zip(&later.cores).map(|(from, to)| times(from, to)).collect(),
+                false => Vec::new(),
+            },
+            database: process(&self.database, &later.database),
+            agent: process(&self.agent, &later.agent),
+            disk_read: count(self.disk_read, later.disk_read),
+            disk_written: count(self.disk_written, later.disk_written),
+            received: count(self.received, later.received),
+            sent: count(self.sent, later.sent),
+            ..later.clone()
         }
     }
 
@@ -169,9 +207,19 @@ impl ProcessPoint {
         ProcessPoint {
             name: process.name.clone(),
             identity: (process.pid, process.started_ticks),
-            cpu_ticks: process.cpu_ticks,
+            cpu_ticks: process.cpu_ticks * PARTS,
             rss_bytes: process.rss_bytes,
         }
+    }
+}
+
+fn in_parts(cpu: &v1::CpuTimes) -> v1::CpuTimes {
+    v1::CpuTimes {
+        user: cpu.user * PARTS,
+        system: cpu.system * PARTS,
+        idle: cpu.idle * PARTS,
+        iowait: cpu.iowait * PARTS,
+        steal: cpu.steal * PARTS,
     }
 }
 
@@ -193,13 +241,87 @@ fn grown(from: u64, to: u64) -> Option<f64> {
     to.checked_sub(from).map(|growth| growth as f64)
 }
 
-/// The samples nearest two instants, where both are within `slack_ns` of them and they are two.
-pub fn at_edges(points: &[HostPoint], start_ns: u64, end_ns: u64, slack_ns: u64) -> Option<(&HostPoint, &HostPoint)> {
-    let nearest = |instant: u64| {
-        points
-            .iter()
-            .min_by_key(|point| point.at_ns.abs_diff(instant))
-            .filter(|point| point.at_ns.abs_diff(instant) <= slack_ns)
+/// The host at two instants: between the samples around each, where both are within `slack_ns` of it, else at the nearest.
+/// None where that is farther away, and where the two are one.
+pub fn at_edges(points: &[HostPoint], start_ns: u64, end_ns: u64, slack_ns: u64) -> Option<(HostPoint, HostPoint)> {
+    let at = |instant: u64| {
+        let near = |point: &&HostPoint| point.at_ns.abs_diff(instant) <= slack_ns;
+        let before = points.iter().rev().find(|point| point.at_ns <= instant).filter(near);
+        let after = points.iter().find(|point| point.at_ns >= instant).filter(near);
+        match (before, after) {
+            (Some(before), Some(after)) => Some(before.between(after, instant)),
+            (Some(only), None) | (None, Some(only)) => Some(only.clone()),
+            (None, None) => None,
+        }
     };
-    nearest(start_ns).zip(nearest(end_ns)).filter(|(from, to)| from.at_ns < to.at_ns)
+    at(start_ns).zip(at(end_ns)).filter(|(from, to)| from.at_ns < to.at_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    /// One core of 100 ticks a second that idles until the tenth second and is busy from then on, half of it the
+    /// database's doing.
+    fn sample(at_ns: u64) -> HostPoint {
+        let ticks = |ns: u64| ns * 100 / S;
+        let busy = ticks(at_ns.saturating_sub(10 * S));
+        let process =
+            v1::ProcessSample { role: DATABASE.to_owned(), pid: 7, cpu_ticks: busy / 2, ..Default::default() };
+        HostPoint::of(&v1::HostSample {
+            at_ns,
+            ticks_per_s: 100,
+            cpu: Some(v1::CpuTimes { user: busy, idle: ticks(at_ns) - busy, ..Default::default() }),
+            cores: vec![v1::CpuTimes { user: busy, idle: ticks(at_ns) - busy, ..Default::default() }],
+            processes: vec![process],
+            ..Default::default()
+        })
+    }
+
+    fn over(points: &[HostPoint], start_s: f64, end_s: f64) -> Option<HostUse> {
+        let at = |seconds: f64| (seconds * S as f64) as u64;
+        at_edges(points, at(start_s), at(end_s), 2 * S).map(|(from, to)| from.until(&to))
+    }
+
+    #[track_caller]
+    fn expect(usage: &HostUse, span_s: [f64; 2], cpu_percent: f64) {
+        let near = |found: f64, known: f64| assert!((found - known).abs() < 0.01, "{found} is not {known}");
+        near(usage.from_ns as f64 / 1e9, span_s[0]);
+        near(usage.to_ns as f64 / 1e9, span_s[1]);
+        near(usage.cpu_percent.unwrap(), cpu_percent);
+        near(usage.core_percent[0], cpu_percent);
+        near(usage.database.as_ref().unwrap().cpu_percent.unwrap(), cpu_percent / 2.0);
+    }
+
+    #[test]
+    fn a_window_between_samples_has_the_shares_of_its_own_time() {
+        // Samples come 0.4 s after each full second: the core is busy from 10 s on, which lies between two of them.
+        let points: Vec<HostPoint> = (0..30).map(|second| sample(second * S + 4 * S / 10)).collect();
+        expect(&over(&points, 10.4, 20.4).unwrap(), [10.4, 20.4], 100.0);
+        expect(&over(&points, 12.0, 20.0).unwrap(), [12.0, 20.0], 100.0);
+        expect(&over(&points, 4.0, 9.0).unwrap(), [4.0, 9.0], 0.0);
+        // The nearest samples are of 5.4 and 15.4 s: 54 %.
+        expect(&over(&points, 5.0, 15.0).unwrap(), [5.0, 15.0], 50.0);
+        // Half a second and a window within one interval.
+        expect(&over(&points, 11.5, 12.0).unwrap(), [11.5, 12.0], 100.0);
+    }
+
+    #[test]
+    fn an_edge_without_a_sample_beyond_it_is_the_nearest_sample() {
+        let points: Vec<HostPoint> = (5..=19).map(|second| sample(second * S)).collect();
+        expect(&over(&points, 11.0, 20.0).unwrap(), [11.0, 19.0], 100.0);
+        expect(&over(&points, 4.0, 8.0).unwrap(), [5.0, 8.0], 0.0);
+        assert_eq!(over(&points, 11.0, 22.0), None, "too far away");
+        assert_eq!(over(&points[..1], 4.5, 5.5), None, "one sample is no time");
+        assert_eq!(over(&[], 4.5, 5.5), None);
+    }
+
+    #[test]
+    fn another_process_has_no_share() {
+        let mut points: Vec<HostPoint> = (5..=19).map(|second| sample(second * S)).collect();
+        points[..4].iter_mut().for_each(|point| point.database.as_mut().unwrap().identity = (6, 0));
+        assert_eq!(over(&points, 8.5, 12.0).unwrap().database.unwrap().cpu_percent, None);
+    }
 }

@@ -11,6 +11,7 @@ use super::measure::Measured;
 use super::missing::missing_samples;
 use super::outage::outage;
 use super::sample::NEW_ORDER;
+use super::steady::Steady;
 use super::verdict::{Reason, Verdict};
 use super::window::Window;
 use super::witness::{Agreement, Witness};
@@ -79,6 +80,7 @@ fn from_fact(fact: &Fact, measured: Option<&Measured>) -> Option<Reason> {
         | Fact::Reset { .. }
         | Fact::Switched { .. }
         | Fact::Settings { .. }
+        | Fact::SettingsUnread { .. }
         | Fact::Note { .. } => None,
     }
 }
@@ -115,9 +117,8 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     }
     reasons.extend(orders_astray(fold));
     reasons.extend(clock_doubt(fold, measured));
-    reasons.extend(
-        measured.drift.filter(|drift| drift.is_real()).map(|drift| Reason::Unsteady { drift_percent: drift.percent }),
-    );
+    reasons
+        .extend(measured.steady.filter(Steady::is_trend).map(|Steady { percent, p }| Reason::Unsteady { percent, p }));
     let sessions = ended_early(fold, measured, facts);
     if sessions > 0 {
         reasons.push(Reason::EndedEarly { sessions });

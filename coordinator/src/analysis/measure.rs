@@ -2,16 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use super::drift::Drift;
+use super::drift;
 use super::fold::{Fold, HostKey};
 use super::host;
 use super::latency::Latency;
 use super::run::{HostReport, KindLatencies, KindReport, RunReport, WholeRun};
 use super::sample::{NEW_ORDER, Sample, Work, work_between};
+use super::steady::Steady;
 use super::window::Window;
 use super::witness::{self, Comparison, Reading, Witness};
 use super::{Metric, Metrics, judge, requests, waits};
 use crate::ledger::MeasureFacts;
+
+/// No database takes less CPU for a statement: receiving it and answering are two calls of the kernel.
+const LEAST_MS: f64 = 0.001;
+/// Two of the ticks that CPU is counted in.
+const SEEN_MS: f64 = 20.0;
 
 /// What was measured inside the window, before it is judged.
 pub(super) struct Measured {
@@ -29,7 +35,8 @@ pub(super) struct Measured {
     pub(super) not_started: u64,
     pub(super) hosts: Vec<HostReport>,
     pub(super) witness: Vec<Witness>,
-    pub(super) drift: Option<Drift>,
+    pub(super) drift_percent: Option<f64>,
+    pub(super) steady: Option<Steady>,
 }
 
 impl Fold<'_> {
@@ -58,7 +65,7 @@ impl Fold<'_> {
         }
         let hosts = self.hosts_over(window.start_ns, end_ns, window.interval_ns);
         let witness = self.witnesses(window, end_ns, by_transactions);
-        let drift = (!by_transactions).then(|| Drift::of(self, window)).flatten();
+        let rates = if by_transactions { Vec::new() } else { drift::rates(self, window) };
         Measured {
             window,
             end_ns,
@@ -70,7 +77,8 @@ impl Fold<'_> {
             not_started,
             hosts,
             witness,
-            drift,
+            drift_percent: drift::percent(&rates),
+            steady: Steady::of(&rates),
         }
     }
 
@@ -91,7 +99,9 @@ impl Fold<'_> {
         report.witness_missing = self.witness_missing(measured);
         report.not_started = (measured.due > 0).then_some(measured.not_started);
         report.reconnects = Some(self.inside(window).map(|sample| sample.reconnects).sum());
-        report.drift_percent = measured.drift.map(|drift| drift.percent);
+        report.drift_percent = measured.drift_percent;
+        report.steady = measured.steady;
+        report.process_missing = self.somebody_else(measured).map(str::to_owned);
         report.hosts = measured.hosts.clone();
         report.waits = self
             .edge_readings(measured)
@@ -164,12 +174,26 @@ impl Fold<'_> {
         metrics.put(Metric::DbDiskWriteBytesPerS, usage.disk_write_bytes_per_s);
         metrics.put(Metric::DbNetRxBytesPerS, usage.net_rx_bytes_per_s);
         metrics.put(Metric::DbNetTxBytesPerS, usage.net_tx_bytes_per_s);
-        if let Some(database) = &usage.database {
+        if let Some(database) = &usage.database
+            && self.somebody_else(measured).is_none()
+        {
             metrics.put(Metric::DbProcessCpuPercent, database.cpu_percent);
             let transactions = work_between(&self.samples, usage.from_ns, usage.to_ns).transactions();
             let cpu_ms = database.cpu_ms.filter(|_| transactions > 0.0);
             metrics.put(Metric::CpuMsPerTxn, cpu_ms.map(|ms| ms / transactions));
         }
+    }
+
+    /// What speaks against the process that was taken for the database's: that it answered statements without using the
+    /// CPU. Servers that fork a process for each connection are like that, and their figure would be a fine one.
+    fn somebody_else(&self, measured: &Measured) -> Option<&'static str> {
+        let usage = &self.database_host(&measured.hosts)?.usage;
+        let cpu_ms = usage.database.as_ref()?.cpu_ms?;
+        let least_ms = LEAST_MS * work_between(&self.samples, usage.from_ns, usage.to_ns).statements;
+        (cpu_ms < least_ms && least_ms >= SEEN_MS).then_some(
+            "the process that was taken for the database's hardly used the CPU while statements were answered: another \
+             does its work; name it with monitor.process",
+        )
     }
 
     /// What a server tells of itself: batches, and the CPU of its process where no agent sees that.
@@ -227,7 +251,7 @@ impl Fold<'_> {
 
     fn hosts_over(&self, start_ns: u64, end_ns: u64, interval_ns: u64) -> Vec<HostReport> {
         let slack = edge_slack(start_ns, end_ns, interval_ns);
-        let over = |points: &[_]| host::at_edges(points, start_ns, end_ns, slack).map(|(from, to)| from.until(to));
+        let over = |points: &[_]| host::at_edges(points, start_ns, end_ns, slack).map(|(from, to)| from.until(&to));
         self.hosts
             .iter()
             .filter_map(|(key, points)| Some(HostReport { key: key.clone(), usage: over(points)? }))

@@ -86,6 +86,12 @@ impl Metric {
     }
 }
 
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
 /// Values of metrics: those that apply and no others.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Metrics<T = f64>(BTreeMap<Metric, T>);
@@ -106,6 +112,11 @@ impl<T> Metrics<T> {
     /// A metric's value, if it applies.
     pub fn get(&self, metric: Metric) -> Option<&T> {
         self.0.get(&metric)
+    }
+
+    /// The same, to change it.
+    pub(super) fn get_mut(&mut self, metric: Metric) -> Option<&mut T> {
+        self.0.get_mut(&metric)
     }
 
     /// Those that apply, in the order of reports.

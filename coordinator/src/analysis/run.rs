@@ -13,7 +13,7 @@ use super::host::HostUse;
 use super::judge;
 use super::requests::{RequestLook, SessionRequests};
 use super::sample::Sample;
-use super::spread::Steady;
+use super::steady::Steady;
 use super::timeline::TimelinePoint;
 use super::verdict::{Reason, Verdict, verdict};
 use super::waits::Wait;

@@ -1,5 +1,5 @@
-//! Means with intervals, and comparisons. Values are run means: samples within a run are autocorrelated and never
-//! give an interval.
+//! Means with intervals, and comparisons. Values are run means, of quantities that are never negative: samples within a
+//! run are autocorrelated and never give an interval.
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
@@ -15,7 +15,7 @@ pub struct Summary {
     /// Standard deviation of the sample; none of fewer than two values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
-    /// Student-t interval of the mean; none of fewer than two values.
+    /// Student-t interval of the mean, cut at 0; none of fewer than two values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci: Option<[f64; 2]>,
 }
@@ -25,13 +25,24 @@ impl Summary {
     pub fn of(values: &[f64], confidence: f64) -> Option<Summary> {
         let (mean, sd) = moments(values)?;
         let n = values.len() as f64;
-        let ci = sd.map(|sd| around(mean, two_sided(confidence, n - 1.0) * sd / n.sqrt()));
-        Some(Summary { mean, sd, ci })
+        let ci = sd.map(|sd| around(mean, half_width(confidence, n - 1.0, sd / n.sqrt())));
+        // What cannot be below 0 has its mean above it: leaving the rest out costs the interval no coverage.
+        Some(Summary { mean, sd, ci: ci.map(|[low, high]| [low.max(0.0), high]) })
     }
 
-    /// Half the width of the interval.
+    /// In two stages, on the logarithmic scale: the standard deviation is that of the first `pilot` values. The mean is
+    /// the geometric one. None of fewer than two values, and of values that are not positive.
+    pub fn two_stage(values: &[f64], pilot: usize, confidence: f64) -> Option<Summary> {
+        let logs = all_logs(values)?;
+        let change = LogChange::two_stage(&logs, pilot, confidence)?;
+        let (_, sd) = moments(values)?;
+        let ci = around(change.mean, change.half_width).map(f64::exp);
+        Some(Summary { mean: change.mean.exp(), sd, ci: Some(ci) })
+    }
+
+    /// How far the interval reaches above the mean; below it too, unless 0 is nearer.
     pub fn plus_minus(&self) -> Option<f64> {
-        self.ci.map(|[low, high]| (high - low) / 2.0)
+        self.ci.map(|[_, high]| high - self.mean)
     }
 }
 
@@ -58,18 +69,37 @@ pub struct LogChange {
 impl LogChange {
     /// Of values paired by block; none of fewer than two pairs, and none of values that are not positive.
     pub fn paired(pairs: &[(f64, f64)], confidence: f64) -> Option<LogChange> {
-        let ratios: Option<Vec<f64>> = pairs.iter().map(|(base, value)| Some(ln(*value)? - ln(*base)?)).collect();
-        let ratios = ratios?;
-        let (mean, sd) = moments(&ratios)?;
-        let n = ratios.len() as f64;
-        Some(LogChange::of(mean, sd? / n.sqrt(), n - 1.0, confidence))
+        let ratios = ratios(pairs)?;
+        LogChange::two_stage(&ratios, ratios.len(), confidence)
+    }
+
+    /// The same where the first `pilot` pairs decided how many follow (Stein): theirs are the standard deviation and the
+    /// degrees of freedom.
+    pub fn paired_in_two_stages(pairs: &[(f64, f64)], pilot: usize, confidence: f64) -> Option<LogChange> {
+        LogChange::two_stage(&ratios(pairs)?, pilot, confidence)
+    }
+
+    fn two_stage(logs: &[f64], pilot: usize, confidence: f64) -> Option<LogChange> {
+        let (mean, _) = moments(logs)?;
+        let sd = standard_deviation(logs.get(..pilot)?)?;
+        Some(LogChange::of(mean, sd / (logs.len() as f64).sqrt(), pilot as f64 - 1.0, confidence))
+    }
+
+    /// From one place to the next: the slope of logarithms over their places; none of fewer than three.
+    pub(super) fn slope(points: &[(f64, f64)], confidence: f64) -> Option<LogChange> {
+        let (places, logs): (Vec<f64>, Vec<f64>) = points.iter().copied().unzip();
+        let ((place, _), (log, _)) = (moments(&places)?, moments(&logs)?);
+        let squares: f64 = places.iter().map(|it| (it - place).powi(2)).sum();
+        let slope = points.iter().map(|(x, y)| (x - place) * y).sum::<f64>() / squares;
+        let left_over: f64 = points.iter().map(|(x, y)| (y - log - slope * (x - place)).powi(2)).sum();
+        let freedom = points.len() as f64 - 2.0;
+        (freedom >= 1.0).then(|| LogChange::of(slope, (left_over / freedom / squares).sqrt(), freedom, confidence))
     }
 
     /// Of values without pairs whose variances may differ.
     pub fn welch(base: &[f64], values: &[f64], confidence: f64) -> Option<LogChange> {
         let side = |values: &[f64]| {
-            let logs: Option<Vec<f64>> = values.iter().map(|value| ln(*value)).collect();
-            let logs = logs?;
+            let logs = all_logs(values)?;
             let (mean, sd) = moments(&logs)?;
             Some((mean, sd?.powi(2) / logs.len() as f64, logs.len() as f64))
         };
@@ -82,13 +112,8 @@ impl LogChange {
     }
 
     fn of(mean: f64, standard_error: f64, freedom: f64, confidence: f64) -> LogChange {
-        let t = (mean / standard_error).abs();
-        let p = match t {
-            t if t.is_nan() => 1.0,      // no difference, no noise
-            t if t.is_infinite() => 0.0, // a difference without noise
-            t => 2.0 * student(freedom).sf(t),
-        };
-        LogChange { mean, half_width: two_sided(confidence, freedom) * standard_error, p, standard_error, freedom }
+        let p = p_value(mean, standard_error, freedom);
+        LogChange { mean, half_width: half_width(confidence, freedom, standard_error), p, standard_error, freedom }
     }
 
     /// The change in per cent.
@@ -129,6 +154,33 @@ fn moments(values: &[f64]) -> Option<(f64, Option<f64>)> {
 }
 
 /// Student's t that leaves `1 - confidence` outside, half on either side.
+/// Standard deviation of a sample; none of fewer than two values.
+pub(super) fn standard_deviation(values: &[f64]) -> Option<f64> {
+    moments(values)?.1
+}
+
+/// Half the width of a Student-t interval.
+pub(super) fn half_width(confidence: f64, freedom: f64, standard_error: f64) -> f64 {
+    two_sided(confidence, freedom) * standard_error
+}
+
+/// Two-sided, of an estimate that is 0.
+pub(super) fn p_value(estimate: f64, standard_error: f64, freedom: f64) -> f64 {
+    match (estimate / standard_error).abs() {
+        t if t.is_nan() => 1.0,      // no difference, no noise
+        t if t.is_infinite() => 0.0, // a difference without noise
+        t => 2.0 * student(freedom).sf(t),
+    }
+}
+
+fn ratios(pairs: &[(f64, f64)]) -> Option<Vec<f64>> {
+    pairs.iter().map(|(base, value)| Some(ln(*value)? - ln(*base)?)).collect()
+}
+
+fn all_logs(values: &[f64]) -> Option<Vec<f64>> {
+    values.iter().map(|value| ln(*value)).collect()
+}
+
 fn two_sided(confidence: f64, freedom: f64) -> f64 {
     student(freedom).inverse_cdf(0.5 + confidence / 2.0)
 }
@@ -178,6 +230,40 @@ mod tests {
         let one = Summary::of(&[7.0], 0.95).unwrap();
         assert_eq!((one.mean, one.sd, one.ci), (7.0, None, None));
         assert_eq!(Summary::of(&[], 0.95), None);
+    }
+
+    #[test]
+    fn an_interval_ends_where_the_quantity_does() {
+        let summary = Summary::of(&[0.0, 1.0, 5.0], 0.95).unwrap();
+        assert_eq!(summary.ci.unwrap()[0], 0.0);
+        near(summary.ci.unwrap()[1], 2.0 + summary.plus_minus().unwrap());
+    }
+
+    #[test]
+    fn two_stages_keep_the_pilots_deviation_and_freedom() {
+        // Three pilot pairs whose log-ratios are -0.02, 0 and 0.02; nine more that would say there is no noise at all.
+        let pairs: Vec<(f64, f64)> =
+            [-0.02_f64, 0.0, 0.02].into_iter().chain([0.01; 9]).map(|d| (1.0, d.exp())).collect();
+        let change = LogChange::paired_in_two_stages(&pairs, 3, 0.95).unwrap();
+        near(change.percent().percent, 100.0 * 0.0075_f64.exp_m1());
+        near(change.half_width, 4.303 * 0.02 / 12f64.sqrt());
+        near(LogChange::paired(&pairs[..3], 0.95).unwrap().half_width, 4.303 * 0.02 / 3f64.sqrt());
+        assert_eq!(LogChange::paired_in_two_stages(&pairs[..2], 3, 0.95), None, "the pilot is not there yet");
+        let values: Vec<f64> = pairs.iter().map(|(_, value)| 100.0 * value).collect();
+        let summary = Summary::two_stage(&values, 3, 0.95).unwrap();
+        near(summary.mean, 100.0 * 0.0075_f64.exp());
+        near(summary.ci.unwrap()[1], 100.0 * (0.0075 + 4.303 * 0.02 / 12f64.sqrt()).exp());
+        assert_eq!(Summary::two_stage(&[1.0, 0.0], 2, 0.95), None);
+    }
+
+    #[test]
+    fn a_slope_has_the_freedom_that_two_numbers_leave() {
+        // y = x up to the residuals 0.1, -0.2, 0.1: their squares sum to 0.06, those of the places to 2.
+        let slope = LogChange::slope(&[(1.0, 1.1), (2.0, 1.8), (3.0, 3.1)], 0.95).unwrap();
+        near(slope.mean, 1.0);
+        near(slope.half_width, 12.706 * (0.06_f64 / 2.0).sqrt());
+        assert_eq!(LogChange::slope(&[(1.0, 1.1), (2.0, 1.8)], 0.95), None);
+        assert_eq!(LogChange::slope(&[], 0.95), None);
     }
 
     #[test]

@@ -139,8 +139,10 @@ pub enum Reason {
     },
     /// Throughput went somewhere.
     Unsteady {
-        /// From the first to the last third of the window.
-        drift_percent: f64,
+        /// Where its trend leads from the first to the last instant of the window.
+        percent: f64,
+        /// Of no trend.
+        p: f64,
     },
     /// Sessions that ended before the run.
     EndedEarly {
@@ -276,11 +278,9 @@ impl Reason {
             Reason::ClockUncertain { uncertainty_ms, bound_ms } => {
                 write!(f, "the agents' clocks are known to {uncertainty_ms:.1} ms, the window needs {bound_ms:.1} ms")
             }
-            Reason::Unsteady { drift_percent } => {
-                write!(
-                    f,
-                    "throughput went {drift_percent:+.0} % from the first to the last third of the window; ramp up for longer"
-                )
+            Reason::Unsteady { percent, p } => {
+                let chance = if *p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };
+                write!(f, "throughput went {percent:+.0} % over the window ({chance}); ramp up for longer")
             }
             Reason::EndedEarly { sessions: 1 } => f.write_str("1 session ended before the run did"),
             Reason::EndedEarly { sessions } => write!(f, "{sessions} sessions ended before the run did"),

@@ -17,6 +17,7 @@ use super::figures::Figures;
 use super::teller::Teller;
 use crate::fleet::Core;
 use crate::fleet::registry::{Agent, FleetEvent};
+use crate::ledger::Settings;
 
 pub(super) use self::ask::Ask;
 
@@ -37,6 +38,8 @@ pub(super) struct Pilot {
     /// Whether the operator's stop interrupts [`next`](Pilot::next).
     heeds_stop: bool,
     controls: u64,
+    /// The settings that the study last wrote down, by source; none before its first reading of this job.
+    pub(super) settings: Option<BTreeMap<String, Settings>>,
     /// Which agents are ready for which run, or in the middle of it: prepared, and not stopped yet.
     crews: BTreeMap<String, u64>,
 }
@@ -74,6 +77,7 @@ impl Pilot {
             stopped,
             heeds_stop: true,
             controls: 0,
+            settings: None,
             crews: BTreeMap::new(),
         }
     }

@@ -3,6 +3,8 @@
 
 mod end;
 mod facts;
+pub(super) mod settings;
+mod switch;
 mod unserved;
 mod variant;
 
@@ -83,6 +85,8 @@ struct Flight<'a> {
     session_ids: Vec<u64>,
     /// The variant, from before it is applied until it is undone.
     on: Option<On>,
+    /// The variant that was switched to last, if any was.
+    switched_to: Option<String>,
 }
 
 /// Makes one run and says what troubled it, if anything did. The run is in the ledger either way.
@@ -137,6 +141,7 @@ impl<'a> Flight<'a> {
             facts,
             session_ids: Vec::new(),
             on: None,
+            switched_to: None,
         })
     }
 
@@ -144,10 +149,12 @@ impl<'a> Flight<'a> {
         self.write_facts(pilot).await?;
         self.set_up(pilot).await?;
         self.require(pilot).await?;
+        self.read_first_settings(pilot).await?;
         self.apply(pilot, When::BeforeConnecting).await?;
         self.prepare(pilot).await?;
         self.connect(pilot).await?;
         self.apply(pilot, When::Connected).await?;
+        self.read_settings(pilot).await?;
         self.start(pilot).await?;
         self.fly_on(pilot).await
     }
@@ -300,6 +307,7 @@ impl<'a> Flight<'a> {
         };
         let tail = (Duration::from_nanos(self.facts.interval_ns) / 4).max(TAIL);
         let end = window.map(|window| begin + ramp_up + window + tail);
+        let mut switches = self.switches(pilot);
         let mut unfinished = self.drivers.clone();
         let mut unserved = Unserved::default();
         loop {
@@ -311,8 +319,14 @@ impl<'a> Flight<'a> {
             if let Some(agent) = unserved.too_long(now, sessions).filter(|_| end.is_none()) {
                 return Err(Trouble::Failed { agent, message: unserved::message(), refused: false });
             }
+            if switches.front().is_some_and(|switch| now >= begin + switch.at) {
+                let switch = switches.pop_front().expect("it has just been looked at");
+                self.switch(pilot, &switch).await?;
+                continue;
+            }
             self.show_load(pilot, begin, ramp_up, window);
-            let heard = pilot.next(end.unwrap_or(now + ROUND).min(now + ROUND)).await?;
+            let next = switches.front().map_or(now + ROUND, |switch| begin + switch.at).min(now + ROUND);
+            let heard = pilot.next(end.unwrap_or(next).min(next)).await?;
             self.notice_absence(pilot)?;
             let Some(FleetEvent::Event { name, event }) = heard else { continue };
             let Some(event::Body::Phase(told)) = event.body.filter(|_| event.run == self.run.0) else { continue };

@@ -16,7 +16,7 @@ use self::agenda::{Agenda, Past};
 use self::resume::Resumed;
 use super::pilot::{Ask, Pilot};
 use super::roster::{self, Roster};
-use super::run::{Order, Trouble, fly};
+use super::run::{Order, Trouble, fly, settings};
 use super::{Halt, preflight, undo};
 use crate::analysis::{self, Options, verdict::Verdict};
 use crate::ledger::{RunId, StudyFacts, StudyId, StudyState};
@@ -43,6 +43,10 @@ pub(super) async fn run(pilot: &mut Pilot, resumed: Option<Resumed>) -> Result<(
     };
     let ended = fly_all(pilot, &study_id, &past).await;
     pilot.finish_up();
+    let read = match ended {
+        Ok(()) => settings::read_last(pilot, &study_id).await,
+        Err(_) => Ok(()),
+    };
     let (state, message) = match &ended {
         Ok(()) => (StudyState::Finished, String::new()),
         Err(Halt::Stopped) => (StudyState::Interrupted, Halt::Stopped.message()),
@@ -66,6 +70,7 @@ pub(super) async fn run(pilot: &mut Pilot, resumed: Option<Resumed>) -> Result<(
     // The first thing that went wrong is the one to tell.
     ended?;
     settled?;
+    read?;
     written?;
     reported
 }

@@ -47,7 +47,7 @@ impl Operator for OperatorService {
 
     async fn submit(&self, request: Request<v1::Job>) -> Result<Response<Progress>, Status> {
         let job = request.into_inner();
-        let (name, stopped) = self.core.claim(autopilot::kind_of(&job)).map_err(|current| {
+        let (name, stopped) = self.core.claim_soon(autopilot::kind_of(&job)).await.map_err(|current| {
             Status::failed_precondition(format!(
                 "this coordinator is busy with {current}; wait for it, or end it with `vufleet stop {current}`"
             ))

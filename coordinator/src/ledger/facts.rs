@@ -94,6 +94,22 @@ pub enum RunEnd {
     Failed(String),
 }
 
+/// Whose settings are the database's, where those of hosts have the names of agents.
+pub const DATABASE: &str = "database";
+
+/// When settings are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// Before the first run since the study began or went on, in no variant.
+    First,
+    /// Before the load of a run, in its variant.
+    #[default]
+    Load,
+    /// After the last run, in no variant.
+    Last,
+}
+
 /// Something that happened in a run and that no agent can tell.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fact", rename_all = "snake_case")]
@@ -161,15 +177,29 @@ pub enum Fact {
         /// When its last one was answered.
         to_ns: u64,
     },
-    /// Settings of the database or of a host, before the load and in the variant's state: those that are not as this study last
-    /// wrote them down of the same source. An absent value is of a setting that is gone.
+    /// Settings of the database or of a host: those that are not as this study last wrote them down of the same source. An absent
+    /// value is of a setting that is gone. A reading before a load that finds nothing new is not written down.
     Settings {
-        /// Whose: "database", or the name of an agent for its host.
+        /// Whose: [`DATABASE`], or the name of an agent for its host.
         source: String,
         /// When they were read.
         at_ns: u64,
+        /// At which point of the study.
+        #[serde(default)]
+        moment: Moment,
         /// By name.
         values: BTreeMap<String, Option<String>>,
+    },
+    /// Settings that could not be read.
+    SettingsUnread {
+        /// Whose.
+        source: String,
+        /// When that was given up.
+        at_ns: u64,
+        /// At which point of the study.
+        moment: Moment,
+        /// Why.
+        reason: String,
     },
     /// Worth keeping, of no consequence.
     Note {

@@ -33,6 +33,12 @@ impl WriterLock {
     }
 }
 
+/// Whether somebody writes to a directory's ledger now.
+pub(super) fn is_taken(dir: &Path) -> bool {
+    let Ok(file) = File::open(dir.join(FILE_NAME)) else { return false };
+    matches!(Flock::lock(file, FlockArg::LockSharedNonblock), Err((_, Errno::EWOULDBLOCK)))
+}
+
 /// Who wrote its number into the lock file.
 fn holder(mut file: File) -> String {
     let mut text = String::new();

@@ -85,6 +85,18 @@ impl Ledger {
         self.runs_where("study = ?1", &study.0)
     }
 
+    /// How many runs of a study's plan were made to their end, however often each.
+    pub fn runs_made(&self, study: &StudyId) -> Result<u32, LedgerError> {
+        let finished = serde_json::to_string(&RunEnd::Finished).expect("endings have text keys only");
+        self.connection
+            .query_row(
+                "SELECT count(DISTINCT number) FROM runs WHERE study = ?1 AND ending = ?2",
+                params![study.0, finished],
+                |row| row.get(0),
+            )
+            .doing(&self.path, "read")
+    }
+
     fn runs_where(&self, condition: &str, wanted: &dyn ToSql) -> Result<Vec<RunRecord>, LedgerError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE {condition} ORDER BY id");
         let mut statement = self.connection.prepare_cached(&sql).doing(&self.path, "read")?;

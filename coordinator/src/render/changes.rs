@@ -50,14 +50,23 @@ pub(super) fn columns(report: &Report, shown: &[Metric]) -> Option<Vec<Column>> 
     ])
 }
 
-/// The conclusion in words, with what stands against the uncorrected interval.
+/// The conclusion in words, with what stands against it.
 fn conclusion(change: &Change) -> String {
-    let words = match change.conclusion {
+    let words = conclusion_of(change.conclusion, change.not_after_correction_for);
+    match change.below_noise_floor && change.conclusion != Conclusion::NoDifferenceShown {
+        true => format!("{words}, within the noise floor"),
+        false => words,
+    }
+}
+
+/// What was shown, and what only without correction.
+pub(super) fn conclusion_of(conclusion: Conclusion, not_after_correction_for: Option<usize>) -> String {
+    let words = match conclusion {
         Conclusion::Higher => "higher",
         Conclusion::Lower => "lower",
         Conclusion::NoDifferenceShown => "no difference shown",
     };
-    match change.not_after_correction_for {
+    match not_after_correction_for {
         Some(comparisons) => format!("{words}, not after correction for {comparisons} comparisons"),
         None => words.to_owned(),
     }

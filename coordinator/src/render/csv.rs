@@ -17,7 +17,8 @@ use crate::analysis::{HostReport, Metric, Report, RunReport};
 const RUN: [&str; 9] =
     ["run", "variant", "profile", "repetition", "attempt", "superseded", "verdict", "started", "measured_s"];
 /// And after them.
-const RUN_END: [&str; 4] = ["sessions", "not_started", "reconnects", "reasons"];
+const RUN_END: [&str; 8] =
+    ["sessions", "not_started", "reconnects", "drift_percent", "steady_percent", "steady_p", "outlier_by", "reasons"];
 
 /// What a row of samples.csv is about: virtual users, the database's host, the database's own counters, or a look at one
 /// of its sessions.
@@ -62,12 +63,12 @@ pub(super) fn runs(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     writer.write_record(header.chain(observers.iter().map(|name| format!("observer_{name}"))))?;
     for run in &report.runs {
         let counts = observers.iter().map(|name| field(run.observer.get(*name)));
-        writer.write_record(run_fields(run).into_iter().chain(counts))?;
+        writer.write_record(run_fields(report, run).into_iter().chain(counts))?;
     }
     writer.flush()
 }
 
-fn run_fields(run: &RunReport) -> Vec<String> {
+fn run_fields(report: &Report, run: &RunReport) -> Vec<String> {
     let mut fields = vec![
         run.run.to_string(),
         run.variant.clone(),
@@ -81,7 +82,18 @@ fn run_fields(run: &RunReport) -> Vec<String> {
     ];
     fields.extend(Metric::ALL.iter().map(|metric| field(run.metrics.get(*metric))));
     let reasons: Vec<String> = run.reasons.iter().map(ToString::to_string).collect();
-    fields.extend([run.sessions.to_string(), field(run.not_started), field(run.reconnects), reasons.join("; ")]);
+    let outlier_by =
+        report.outliers.iter().filter(|outlier| outlier.run == run.run).map(|outlier| outlier.metric.name());
+    fields.extend([
+        run.sessions.to_string(),
+        field(run.not_started),
+        field(run.reconnects),
+        field(run.drift_percent),
+        field(run.steady.map(|steady| steady.percent)),
+        field(run.steady.map(|steady| steady.p)),
+        outlier_by.collect::<Vec<_>>().join(" "),
+        reasons.join("; "),
+    ]);
     fields
 }
 

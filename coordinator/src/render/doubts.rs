@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use vufleet_scenarios::study::TargetKind;
 
 use crate::analysis::verdict::Verdict;
-use crate::analysis::{Report, RunReport};
+use crate::analysis::{Report, RunReport, SettingsReport};
 use crate::ledger::StudyState;
 
 /// Said wherever absolute figures would be.
@@ -31,7 +31,9 @@ pub(super) fn doubts(report: &Report) -> Vec<String> {
         let words = "load and database share a machine and compete for its CPU; put the agents on other hosts";
         doubts.push(words.to_owned());
     }
+    doubts.extend(moved_settings(report));
     doubts.extend(without_witness(report));
+    doubts.extend(without_process(report));
     doubts.extend(wide_intervals(report));
     doubts.extend(thin_tails(report));
     doubts
@@ -68,6 +70,17 @@ fn too_few_runs(report: &Report) -> Option<String> {
     (!single.is_empty()).then(|| words.to_owned())
 }
 
+/// Runs under different settings are not repetitions of each other.
+fn moved_settings(report: &Report) -> Option<String> {
+    let told = |settings: &SettingsReport| {
+        let changes: Vec<String> = settings.unasked().map(ToString::to_string).collect();
+        (!changes.is_empty()).then(|| format!("{}: {}", settings.source, changes.join(", ")))
+    };
+    let moved: Vec<String> = report.settings.iter().filter_map(told).collect();
+    let words = "settings changed while the study was under way, and not by its variants";
+    (!moved.is_empty()).then(|| format!("{words}: {}; find out who did it, and repeat the study", moved.join("; ")))
+}
+
 fn without_witness(report: &Report) -> Option<String> {
     if report.withheld {
         return None;
@@ -82,6 +95,11 @@ fn without_witness(report: &Report) -> Option<String> {
         false => format!("{} keeps no count of its own", report.target.kind),
     };
     alone.then(|| format!("nobody but the virtual users counted: {why}"))
+}
+
+fn without_process(report: &Report) -> Option<String> {
+    let why = report.runs.iter().filter(|run| run.counts()).find_map(|run| run.process_missing.as_ref())?;
+    Some(format!("there is no CPU of the database process, and none per transaction: {why}"))
 }
 
 fn wide_intervals(report: &Report) -> Option<String> {

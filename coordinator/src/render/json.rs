@@ -12,7 +12,10 @@ use crate::analysis::requests::SessionRequests;
 use crate::analysis::statistics::Summary;
 use crate::analysis::waits::Wait;
 use crate::analysis::witness::Witness;
-use crate::analysis::{Cell, Change, KindReport, Metrics, ProfileReport, Report, RunReport, WholeRun};
+use crate::analysis::{
+    BlockDrift, Cell, Change, KindReport, Metrics, NoiseFloor, Outlier, ProfileReport, Report, RunReport,
+    SettingsReport, Steady, UntilReport, WholeRun,
+};
 
 /// Version of the keys. A new key does not change it.
 const SCHEMA: u32 = 1;
@@ -33,6 +36,17 @@ struct Results<'a> {
     relative_only: bool,
     baseline: &'a str,
     confidence: f64,
+    repetitions: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<&'a UntilReport>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    controls: &'a [String],
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    noise_floor: BTreeMap<&'static str, &'a NoiseFloor>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    drift: BTreeMap<&'static str, &'a BlockDrift>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    outliers: &'a [Outlier],
     #[serde(skip_serializing_if = "Option::is_none")]
     interval_s: Option<f64>,
     workload: &'a BTreeMap<String, Value>,
@@ -40,6 +54,8 @@ struct Results<'a> {
     profiles: Vec<Profile<'a>>,
     cells: Vec<CellKeys<'a>>,
     runs: Vec<Run<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    settings: &'a [SettingsReport],
 }
 
 #[derive(Serialize)]
@@ -117,6 +133,10 @@ struct Run<'a> {
     reconnects: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     drift_percent: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steady: Option<Steady>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process_missing: Option<&'a str>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     observer: &'a BTreeMap<String, u64>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -141,6 +161,12 @@ impl<'a> Results<'a> {
             relative_only: report.relative_only,
             baseline: &report.baseline,
             confidence: report.confidence,
+            repetitions: report.repetitions,
+            until: report.until.as_ref(),
+            controls: &report.controls,
+            noise_floor: report.noise_floor.iter().map(|it| (it.metric.name(), it)).collect(),
+            drift: report.block_drift.iter().map(|it| (it.metric.name(), it)).collect(),
+            outliers: &report.outliers,
             interval_s: report.interval_s,
             workload: &report.workload,
             target: Target {
@@ -152,6 +178,7 @@ impl<'a> Results<'a> {
             profiles: report.profiles.iter().map(Profile::of).collect(),
             cells: report.cells.iter().map(CellKeys::of).collect(),
             runs: report.runs.iter().map(Run::of).collect(),
+            settings: &report.settings,
         }
     }
 }
@@ -206,6 +233,8 @@ impl<'a> Run<'a> {
             not_started: run.not_started,
             reconnects: run.reconnects,
             drift_percent: run.drift_percent,
+            steady: run.steady,
+            process_missing: run.process_missing.as_deref(),
             observer: &run.observer,
             requests: &run.requests,
         }

@@ -1,7 +1,10 @@
 //! The terminal's form: a table that a sysbench user understands, what speaks against single runs, and what the tool
 //! doubts about the whole.
 
+mod compare;
 mod table;
+
+pub use compare::comparison;
 
 use super::answer::answer;
 use super::doubts::doubts;

@@ -1,5 +1,6 @@
 //! `vufleet plan`: what a study would do, told from the file alone. Connects to nothing, reads no password.
 
+mod schedule;
 mod sql;
 mod variants;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 
 use comfy_table::{Table, presets};
 use vufleet_scenarios::plan::{self, PlannedRun};
-use vufleet_scenarios::study::{Change, Measure, Study, Target, TargetKind, Tls, Workload};
+use vufleet_scenarios::study::{Change, Study, Target, TargetKind, Tls, Workload};
 
 use crate::args::Plan;
 use crate::exit::Exit;
@@ -17,8 +18,12 @@ use crate::study_file;
 /// Prints the plan.
 pub fn run(args: &Plan) -> anyhow::Result<Exit> {
     let checked = study_file::read(&args.study)?;
-    if let Some(note) = checked.seed_note() {
-        println!("{note}");
+    if checked.seed_drawn {
+        println!(
+            "the study names no seed: the order below is an example, drawn with seed {seed}, and `run` draws its own; write \
+             seed = {seed} into the study to have this one",
+            seed = checked.study.seed
+        );
     }
     print!("{}", describe(&checked.study));
     if args.sql {
@@ -34,6 +39,11 @@ fn describe(study: &Study) -> String {
     heading(&mut out, study, &runs);
     out.push_str(&order(study, &runs).trim_fmt());
     out.push_str("\n\n");
+    let more = schedule::more(study);
+    if !more.is_empty() {
+        out.push_str(&more);
+        out.push('\n');
+    }
     out.push_str(&variants::describe(study));
     touched(&mut out, study);
     out
@@ -41,31 +51,10 @@ fn describe(study: &Study) -> String {
 
 fn heading(out: &mut String, study: &Study, runs: &[PlannedRun]) {
     let cells = study.variants.len() * study.profiles.len();
-    let schedule = &study.schedule;
-    let measure = match schedule.measure {
-        Measure::Duration(time) => format!("{} measured", spoken(time)),
-        Measure::Transactions(1) => "1 transaction a session measured".to_owned(),
-        Measure::Transactions(count) => format!("{count} transactions a session measured"),
-    };
-    let time = plan::duration(study);
-    let length = match time.total {
-        Some(total) => format!("about {}", spoken(total)),
-        None => format!("{} and the time of the transactions", spoken(time.at_least)),
-    };
-    say(
-        out,
-        format_args!(
-            "study {}, seed {}: {} in {}, {length}",
-            study.name,
-            study.seed,
-            count(runs.len(), "run"),
-            count(cells, "cell")
-        ),
-    );
-    say(
-        out,
-        format_args!("each run: {} ramp-up, {measure}, {} settle", spoken(schedule.ramp_up), spoken(schedule.settle)),
-    );
+    let of = format!("{}{}", count(runs.len(), "run"), schedule::or_more(study));
+    let length = schedule::length(study, runs);
+    say(out, format_args!("study {}, seed {}: {of} in {}, {length}", study.name, study.seed, count(cells, "cell")));
+    say(out, format_args!("each run: {}", schedule::each_run(study)));
     say(out, format_args!("target: {}\n", place(&study.target)));
 }
 
@@ -78,7 +67,7 @@ fn order(study: &Study, runs: &[PlannedRun]) -> Table {
         let profile = study.profile(&run.profile).expect("a plan names profiles of its study");
         table.add_row([
             run.number.to_string(),
-            run.repetition.to_string(),
+            if run.is_switched() { "-".to_owned() } else { run.repetition.to_string() },
             run.variant.clone(),
             run.profile.clone(),
             profile.vus.to_string(),

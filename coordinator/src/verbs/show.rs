@@ -51,11 +51,11 @@ fn runs(report: &Report) -> Table {
     type Column<'a> = (&'a str, Box<dyn Fn(&RunReport) -> String + 'a>);
     let columns: Vec<Column<'_>> = vec![
         ("run", Box::new(|run| run.run.to_string())),
-        ("block", Box::new(|run| run.repetition.to_string())),
+        ("block", Box::new(|run| if run.repetition == 0 { "-".to_owned() } else { run.repetition.to_string() })),
         ("variant", Box::new(|run| run.variant.clone())),
         ("profile", Box::new(|run| run.profile.clone())),
         ("attempt", Box::new(|run| run.attempt.to_string())),
-        ("TPS", Box::new(move |run| metric(run, Metric::Tps))),
+        (headline(report), Box::new(move |run| metric(run, report.headline()))),
         ("p95 ms", Box::new(move |run| metric(run, Metric::P95Ms))),
         ("verdict", Box::new(verdict)),
     ];
@@ -66,6 +66,15 @@ fn runs(report: &Report) -> Table {
         table.add_row(columns.iter().map(|(_, of)| of(run)));
     }
     table
+}
+
+/// Title of the column that the study is about first of all.
+fn headline(report: &Report) -> &'static str {
+    match report.headline() {
+        Metric::Nopm => "NOPM",
+        Metric::ServiceMeanMs => "service ms",
+        _ => "TPS",
+    }
 }
 
 fn verdict(run: &RunReport) -> String {

@@ -4,6 +4,7 @@
 
 mod agents;
 mod arrivals;
+mod clocks;
 mod faults;
 mod identity;
 mod interrupts;
@@ -14,6 +15,7 @@ mod outage;
 mod preparing;
 mod refusals;
 mod requirements;
+mod resumed;
 mod room;
 mod same_ids;
 mod strangers;

@@ -108,3 +108,25 @@ fn a_service_whose_disk_fills_up_stops_the_load_and_goes_on_when_there_is_space(
     });
     assert_eq!(files::count(files::counted(&files::results(&lab.path("out"))), "/sessions"), 4);
 }
+
+/// What was recorded before is there, and what was not is made when there is space.
+#[test]
+fn a_study_whose_ledger_filled_up_goes_on_when_there_is_space() {
+    let lab = Lab::new(&study::small(study::SIMULATED).replace("repetitions = 1", "repetitions = 3"));
+    let line = "coordinator --listen 127.0.0.1:0 --lease 3s";
+    let coordinator = Coordinator::of(lab.spawn(on_small_disk(&lab, "40m", line)));
+    let _agents = [agent(&lab, &coordinator, "drive", "one"), agent(&lab, &coordinator, "drive,observe", "two")];
+    let at = format!("--coordinator {} --wait-for-agents 2", coordinator.url);
+    let mut job = lab.start(&format!("run study.toml {at} --set schedule.measure=4s --set monitor.interval=100ms"));
+    job.await_words("measure run 2/3");
+    let filler = fill(&coordinator.job, &lab);
+    job.end().refused(&["the disk is full", "--data"]);
+    std::fs::remove_file(filler).unwrap();
+    let again = || lab.run(&format!("run --resume last {at} --out out")).code == 0;
+    eventually("the study goes on", again);
+    let results = files::results(&lab.path("out"));
+    assert_eq!(results["cells"][0]["n"], 3, "{}", files::story(&results));
+    let first: Vec<_> = files::runs(&results).iter().filter(|run| run["repetition"] == 1).collect();
+    assert!(files::counts(first.last().unwrap()), "{}", files::story(&results));
+    assert_eq!(results["state"], "finished");
+}

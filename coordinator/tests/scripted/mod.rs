@@ -96,6 +96,10 @@ impl Operator for Stage {
         Ok(Response::new(ReceiverStream::new(stream)))
     }
 
+    async fn study(&self, _: Request<v1::StudyRequest>) -> Result<Response<v1::StudyReply>, Status> {
+        Err(Status::not_found("no study was begun here"))
+    }
+
     async fn stop(&self, request: Request<v1::StopRequest>) -> Result<Response<v1::StopReply>, Status> {
         let study_id = request.into_inner().study_id;
         self.stops.send(study_id.clone()).await.map_err(|_| Status::unavailable("the test has ended"))?;

@@ -12,7 +12,8 @@ use super::{Lab, MS, S, STUDY, T0, Tape, histogram};
 /// is `scale` times as much.
 pub fn lab(scale: u64, relative_only: bool) -> Lab {
     let study = format!(
-        "{}\n[[variants]]\nname = \"baseline\"\n[[variants]]\nname = \"audit\"\n[report]\nrelative_only = {relative_only}\n",
+        "{}\n[[variants]]\nname = \"baseline\"\n[[variants]]\nname = \"audit\"\n\
+         apply = [\"SET GLOBAL general_log = 1\"]\nrevert = [\"SET GLOBAL general_log = 0\"]\n[report]\nrelative_only = {relative_only}\n",
         STUDY.replace("vus = 16", "vus = [4, 16]")
     );
     let mut lab = Lab::of(&study);

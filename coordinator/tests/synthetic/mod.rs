@@ -72,10 +72,14 @@ impl Lab {
     }
 
     pub fn of(text: &str) -> Lab {
+        Lab::with(&study(text))
+    }
+
+    pub fn with(study: &Study) -> Lab {
         let dir = tempfile::tempdir().unwrap();
         let mut ledger = Ledger::open(dir.path()).unwrap();
         let facts = StudyFacts { begun_ns: T0 - 60 * S, vufleet: "0.1.0".to_owned() };
-        let id = ledger.begin_study(&study(text), &facts).unwrap();
+        let id = ledger.begin_study(study, &facts).unwrap();
         Lab { dir, ledger, id, runs: 0 }
     }
 

@@ -10,12 +10,16 @@ pub struct Ready {
 }
 
 /// Every ready-made study.
-pub const READY: [Ready; 11] = [
+pub const READY: [Ready; 15] = [
     Ready { name: "cpu-loop-mariadb", text: include_str!("../../studies/cpu-loop-mariadb.toml") },
     Ready { name: "cpu-loop-mssql", text: include_str!("../../studies/cpu-loop-mssql.toml") },
     Ready { name: "demo", text: include_str!("../../studies/demo.toml") },
+    Ready { name: "mariadb-audit-cpu-loop", text: include_str!("../../studies/mariadb-audit-cpu-loop.toml") },
     Ready { name: "mariadb-audit-levels", text: include_str!("../../studies/mariadb-audit-levels.toml") },
+    Ready { name: "mariadb-oltp-audit", text: include_str!("../../studies/mariadb-oltp-audit.toml") },
+    Ready { name: "mariadb-slow-log-levels", text: include_str!("../../studies/mariadb-slow-log-levels.toml") },
     Ready { name: "mssql-audit-queue-delay", text: include_str!("../../studies/mssql-audit-queue-delay.toml") },
+    Ready { name: "mssql-oltp-audit", text: include_str!("../../studies/mssql-oltp-audit.toml") },
     Ready { name: "mssql-xe-cpu-loop", text: include_str!("../../studies/mssql-xe-cpu-loop.toml") },
     Ready { name: "mssql-xe-levels", text: include_str!("../../studies/mssql-xe-levels.toml") },
     Ready { name: "oltp-levels", text: include_str!("../../studies/oltp-levels.toml") },
@@ -31,7 +35,7 @@ pub fn ready(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Edits, Measure, Pacing, TargetKind, When, read};
+    use super::super::{Edits, Measure, Pacing, TargetKind, When, Workload, read};
     use super::*;
 
     #[test]
@@ -84,6 +88,43 @@ mod tests {
             "{followed}"
         );
         assert!(format!("{:?}", traced.variants[2].change.apply).contains("sqlserver.logout"));
+    }
+
+    /// The fourth, on both databases: sessions, scripts, the flags that were quoted and those that were in effect.
+    #[test]
+    fn the_audits_of_sysbench_have_all_loads_with_and_without_the_quoted_flags() {
+        for name in ["mariadb-oltp-audit", "mssql-oltp-audit"] {
+            let audit = read(ready(name).unwrap(), &Edits::default()).unwrap();
+            let loads: Vec<_> = audit.profiles.chunk_by(|one, other| one.label == other.label).collect();
+            assert_eq!(loads.len(), 4, "{name}");
+            for load in loads {
+                assert_eq!(load.iter().map(|it| it.vus).collect::<Vec<_>>(), [4, 8, 16, 32, 64, 128], "{name}");
+            }
+            let shape = |label: &str| match &audit
+                .profiles
+                .iter()
+                .find(|it| it.label.as_deref() == Some(label))
+                .unwrap()
+                .workload
+            {
+                Workload::Oltp(shape) => shape.clone(),
+                other => panic!("{other:?}"),
+            };
+            let statements = ["read-only", "point-selects-only"].map(|label| shape(label).statements_per_transaction());
+            assert_eq!(
+                statements,
+                [Some(16), Some(10)],
+                "{name}: as the published table shows, and as its flags would give"
+            );
+            assert!(
+                audit
+                    .profiles
+                    .iter()
+                    .all(|_| (shape("read-write").tables, shape("read-write").table_size) == (250, 25_000))
+            );
+            let again = &audit.variants[2];
+            assert!(again.name == "off again" && again.change == audit.variants[0].change, "{name}: A/A");
+        }
     }
 
     #[test]

@@ -62,7 +62,7 @@ impl Pilot {
     }
 
     /// A number that no other question has.
-    fn question(&mut self) -> u64 {
+    pub(in crate::autopilot) fn question(&mut self) -> u64 {
         self.controls += 1;
         self.core.clock.now() ^ self.controls
     }

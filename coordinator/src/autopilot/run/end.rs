@@ -111,7 +111,7 @@ impl Flight<'_> {
                 Fact::AgentLost { agent: agent.clone(), at_ns: *at_ns, reason: reason.clone() }
             }
             Trouble::WrongState { found } => {
-                Fact::WrongState { variant: self.order.planned.variant.clone(), at_ns, found: found.clone() }
+                Fact::WrongState { variant: self.variant().to_owned(), at_ns, found: found.clone() }
             }
             other => Fact::Note { at_ns, text: other.sentence() },
         };

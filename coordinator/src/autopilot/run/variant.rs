@@ -18,9 +18,11 @@ use crate::ledger::{Fact, Undo};
 /// A variant that is on, or may be.
 #[derive(Debug)]
 pub(super) struct On {
+    /// Its name.
+    pub(super) variant: String,
     change: Change,
     /// How it is undone; none where there is nothing to undo.
-    undo: Option<Undo>,
+    pub(super) undo: Option<Undo>,
     /// Of each footprint, in their order.
     before: Vec<Option<u64>>,
 }
@@ -29,21 +31,30 @@ impl Flight<'_> {
     /// Brings the database into the variant's state, if this is the time for it.
     pub(super) async fn apply(&mut self, pilot: &mut Pilot, now: When) -> Result<(), Trouble> {
         let name = &self.order.planned.variant;
-        let variant = pilot.study.variants.iter().find(|variant| variant.name == *name);
-        let Some(change) = variant.map(|variant| variant.change.clone()) else { return Ok(()) };
-        if change.when != now || change == Change::default() {
-            return Ok(());
+        match change_of(pilot, name).filter(|change| change.when == now) {
+            Some(change) => self.turn_on(pilot, name, change, "before the load").await,
+            None => Ok(()),
         }
+    }
+
+    /// Applies a change, and makes sure that it holds; `moment` says when for people.
+    pub(super) async fn turn_on(
+        &mut self,
+        pilot: &mut Pilot,
+        name: &str,
+        change: Change,
+        moment: &str,
+    ) -> Result<(), Trouble> {
         pilot.show(v1::Live { phase: "apply".to_owned(), ..self.live() });
         let change = self.with_sessions(change)?;
         let change = self.with_memory(pilot, change).await?;
-        let undo = self.write_down(pilot, &change).await?;
-        self.on = Some(On { change: change.clone(), undo, before: Vec::new() });
+        let undo = self.write_down(pilot, name, &change).await?;
+        self.on = Some(On { variant: name.to_owned(), change: change.clone(), undo, before: Vec::new() });
         if let Some(failure) = actions::perform(pilot, &change.apply, OnFailure::Stop).await? {
             let message = format!("variant {name} could not be applied: {}", failure.message);
             return Err(Trouble::Failed { agent: failure.agent, message, refused: failure.refused });
         }
-        self.verify(pilot, &change, "before the load").await?;
+        self.verify(pilot, &change, moment).await?;
         let before = self.read_footprints(pilot, &change).await?;
         if let Some(on) = &mut self.on {
             on.before = before;
@@ -90,7 +101,7 @@ impl Flight<'_> {
     }
 
     /// Writes down what undoes a change and hands it to the agents that will do it, should they be left alone.
-    async fn write_down(&self, pilot: &mut Pilot, change: &Change) -> Result<Option<Undo>, Trouble> {
+    async fn write_down(&self, pilot: &mut Pilot, name: &str, change: &Change) -> Result<Option<Undo>, Trouble> {
         if change.apply.is_empty() && change.revert.is_empty() {
             return Ok(None);
         }
@@ -101,7 +112,7 @@ impl Flight<'_> {
             refused: false,
         })?;
         let holders: BTreeSet<String> = holds.keys().cloned().collect();
-        let (run, variant, at_ns) = (self.run, self.order.planned.variant.clone(), pilot.core.clock.now());
+        let (run, variant, at_ns) = (self.run, name.to_owned(), pilot.core.clock.now());
         let fact = Fact::Applied { variant, at_ns, undo: undo.clone(), holders };
         pilot.core.record.with(move |ledger| ledger.note(run, &fact)).await.map_err(Halt::from)?;
         pilot.core.registry.hold(run.0);
@@ -155,12 +166,12 @@ impl Flight<'_> {
 
     /// Undoes the variant, however far it had come, and tells what to do by hand where that does not work.
     pub(super) async fn revert(&mut self, pilot: &mut Pilot) -> Result<(), Halt> {
-        let Some(undo) = self.on.take().and_then(|on| on.undo) else { return Ok(()) };
+        let Some(On { variant, undo: Some(undo), .. }) = self.on.take() else { return Ok(()) };
         pilot.show(v1::Live { phase: "revert".to_owned(), ..self.live() });
         match undo::undo(pilot, self.run, &undo).await {
             Ok(()) => Ok(()),
             Err(halt) => {
-                let (variant, why) = (&self.order.planned.variant, halt.message());
+                let why = halt.message();
                 pilot
                     .teller
                     .warn(format!(
@@ -176,6 +187,12 @@ impl Flight<'_> {
             }
         }
     }
+}
+
+/// What a variant changes; none where it changes nothing.
+pub(super) fn change_of(pilot: &Pilot, name: &str) -> Option<Change> {
+    let variant = pilot.study.variants.iter().find(|variant| variant.name == name)?;
+    Some(variant.change.clone()).filter(|change| *change != Change::default())
 }
 
 /// Whose part each step of a revert is: statements are the one's who speaks to the database, commands their agents'.

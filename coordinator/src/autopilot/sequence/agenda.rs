@@ -56,11 +56,6 @@ impl Agenda {
         }
     }
 
-    /// Runs that this coordinator still has to make, repeats apart.
-    pub(super) fn left(&self) -> usize {
-        self.left.len()
-    }
-
     /// The next run with the number of its attempt.
     pub(super) fn next(&mut self) -> Option<(PlannedRun, u32)> {
         let run = self.left.pop_front()?;
@@ -170,7 +165,7 @@ mod tests {
         let mut agenda = new(&two_by_two()[..2], 3, Order::Blocks);
         assert_eq!(drain(&mut agenda, |_, _| true), [(1, 1), (2, 1)]);
         agenda.extend(&two_by_two(), &BTreeSet::new());
-        assert_eq!(agenda.left(), 2);
+        assert_eq!(agenda.left.len(), 2);
         assert_eq!(drain(&mut agenda, |number, attempt| number != 3 || attempt > 1), [(3, 1), (4, 1), (3, 2), (4, 2)]);
     }
 
@@ -205,7 +200,7 @@ mod tests {
             let past =
                 Past { attempts: attempts.iter().copied().collect(), counted: counted.iter().copied().collect() };
             let mut agenda = agenda(&two_by_two(), 3, order, &past);
-            assert_eq!(agenda.left(), made.len(), "{what}");
+            assert_eq!(agenda.left.len(), made.len(), "{what}");
             assert_eq!(drain(&mut agenda, |_, _| true), made, "{what}");
         }
     }

@@ -69,7 +69,8 @@ fn clause(report: &Report, metric: Metric, variant: &str) -> String {
     for (conclusion, verb) in [(Conclusion::Lower, "lowers"), (Conclusion::Higher, "raises")] {
         let shown = concluded(conclusion);
         if !shown.is_empty() {
-            parts.push(format!("{variant} {verb} {} {}", labels::name(metric), amount(report, &shown)));
+            let (name, amount, noise) = (labels::name(metric), amount(report, &shown), within_noise(report, &shown));
+            parts.push(format!("{variant} {verb} {name} {amount}{noise}"));
         }
     }
     let anything = !parts.is_empty();
@@ -112,6 +113,17 @@ fn amount(report: &Report, shown: &[(&Cell, &Change)]) -> String {
             places(report, &profiles),
             places(report, &[&most.0.profile])
         ),
+    }
+}
+
+/// Where a change that is shown is no larger than what variants that do not differ may differ by.
+fn within_noise(report: &Report, shown: &[(&Cell, &Change)]) -> String {
+    let within: Vec<&str> =
+        shown.iter().filter(|(_, change)| change.below_noise_floor).map(|(cell, _)| cell.profile.as_str()).collect();
+    match within.len() {
+        0 => String::new(),
+        all if all == shown.len() => ", which is within the noise floor".to_owned(),
+        _ => format!(", {} within the noise floor", places(report, &within)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Settings of the database and of the hosts: as they were when the study began, and what became of them.
 
 use super::page::{Fold, Page};
-use crate::analysis::{Report, SettingChange, SettingsReport};
+use crate::analysis::{Report, SettingCause, SettingChange, SettingsReport};
 use crate::render::column::{Align, Column};
 
 pub(super) fn section(report: &Report, page: &mut Page) {
@@ -11,8 +11,9 @@ pub(super) fn section(report: &Report, page: &mut Page) {
     page.heading("settings", "Settings of the database and the hosts");
     for settings in &report.settings {
         page.subheading(&settings.source);
+        let last = if settings.read_after { "after the last run" } else { "before the last run" };
         match settings.changes.is_empty() {
-            true => page.paragraph("Nothing changed from the first run to the last."),
+            true => page.paragraph(&format!("Nothing differs from before the first run to {last}.")),
             false => page.table(&changes(&settings.changes)),
         }
         page.folded(&format!("All {} settings as the study began", settings.before.len()), Fold::Closed, |page| {
@@ -23,15 +24,23 @@ pub(super) fn section(report: &Report, page: &mut Page) {
 
 fn changes(changes: &[SettingChange]) -> Vec<Column> {
     let column =
-        |title: &str, align, of: fn(&SettingChange) -> String| Column::new(title, align, 0, changes.iter().map(of));
-    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(not there)".to_owned());
+        |title: &str, of: &dyn Fn(&SettingChange) -> String| Column::new(title, Align::Left, 0, changes.iter().map(of));
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(absent)".to_owned());
     vec![
-        column("setting", Align::Left, |change| change.name.clone()),
-        Column::new("before", Align::Left, 0, changes.iter().map(|change| value(&change.from))),
-        Column::new("after", Align::Left, 0, changes.iter().map(|change| value(&change.to))),
-        column("seen before run", Align::Right, |change| change.run.to_string()),
-        column("variant", Align::Left, |change| change.variant.clone()),
+        column("setting", &|change| change.name.clone()),
+        column("before", &|change| value(&change.from)),
+        column("after", &|change| value(&change.to)),
+        column("whose doing", &cause),
     ]
+}
+
+fn cause(change: &SettingChange) -> String {
+    match change.cause {
+        SettingCause::Variant => format!("variant {}", change.variant),
+        SettingCause::Meanwhile { since: Some(since) } => format!("nobody's: between runs {since} and {}", change.run),
+        SettingCause::Meanwhile { since: None } => format!("nobody's: before run {}", change.run),
+        SettingCause::Left => format!("nobody's: after run {}, the last one", change.run),
+    }
 }
 
 fn before(settings: &SettingsReport) -> Vec<Column> {

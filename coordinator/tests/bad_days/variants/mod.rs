@@ -1,6 +1,7 @@
 //! Variants: on during their own runs, off after them, and off whatever happens in between.
 
 mod applied;
+mod switched;
 mod undone;
 
 use rusqlite::{Connection, OpenFlags};
