@@ -18,7 +18,7 @@ use self::resume::Resumed;
 use super::pilot::{Ask, Pilot};
 use super::roster::{self, Roster};
 use super::run::{Order, Trouble, fly, settings};
-use super::{Halt, preflight, undo};
+use super::{Halt, preflight, reset, undo};
 use crate::analysis::{self, Options, verdict::Verdict};
 use crate::ledger::{RunId, StudyFacts, StudyId, StudyState};
 use crate::render;
@@ -61,6 +61,7 @@ pub(super) async fn run(pilot: &mut Pilot, resumed: Option<Resumed>) -> Result<(
         reported = Err(unwritten);
     }
     let settled = undo::settle(pilot).await;
+    reset::end(pilot, if settled.is_ok() { state } else { StudyState::Failed }).await;
     if let (Err(_), Err(left_on)) = (&ended, &settled) {
         pilot.teller.warn(left_on.message()).await;
     }
