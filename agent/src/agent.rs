@@ -6,6 +6,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::clock::CommonClock;
 use crate::config::Config;
 use crate::limits::Host;
+use crate::snapshot;
 use crate::uplink::Uplink;
 
 /// Serves until SIGTERM or SIGINT.
@@ -18,6 +19,13 @@ pub fn run(config: Config) -> anyhow::Result<()> {
         .enable_all()
         .build()
         .context("no runtime for the uplink; raise the limits of threads and open files")?;
+    if let Some(files) = config.snapshot.clone() {
+        // An agent that was killed may have left its server stopped.
+        std::thread::Builder::new()
+            .name("recover".to_owned())
+            .spawn(move || snapshot::recover(&files))
+            .context("no thread to look after the server of [snapshot]; raise the limit of threads (ulimit -u)")?;
+    }
     runtime.block_on(async {
         let uplink = Uplink::new(config, Host::read()?, CommonClock::default());
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;

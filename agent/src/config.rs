@@ -24,8 +24,22 @@ pub struct Config {
     pub allow_control: bool,
     /// Commands of this host that studies may ask for by name: program and arguments.
     pub commands: BTreeMap<String, Vec<String>>,
+    /// The server whose files studies may have copied and put back.
+    pub snapshot: Option<ServerFiles>,
     /// How log lines look.
     pub log_format: LogFormat,
+}
+
+/// A database server of this host, and how it is stopped and started around a copy of its files.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServerFiles {
+    /// Its data directory, as the server itself calls it.
+    pub datadir: PathBuf,
+    /// Program and arguments that stop it, and end when it has ended.
+    pub stop: Vec<String>,
+    /// Program and arguments that start it.
+    pub start: Vec<String>,
 }
 
 /// What an agent does.
@@ -71,7 +85,8 @@ pub enum LogFormat {
 )]
 pub struct Flags {
     /// TOML file with the same keys as the flags below, labels as a table; and [commands], by name, each a list of the
-    /// program and its arguments, which studies may ask for when allow_control is true.
+    /// program and its arguments, which studies may ask for when allow_control is true; and [snapshot] with datadir, stop and
+    /// start, the database server whose files studies may have copied and put back.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Coordinator to join, for example http://127.0.0.1:7411.
@@ -118,6 +133,7 @@ struct Layers {
     threads: Option<usize>,
     allow_control: bool,
     commands: BTreeMap<String, Vec<String>>,
+    snapshot: Option<ServerFiles>,
     insecure: bool,
     log_format: Option<String>,
 }
@@ -186,6 +202,9 @@ impl Config {
         ensure!(!name.is_empty() && name.len() <= 100, "a name has 1 to 100 characters; check --name");
         let allow_control = flags.switches.allow_control || layers.allow_control;
         check_commands(&layers.commands, allow_control)?;
+        if let Some(files) = &layers.snapshot {
+            check_snapshot(files, allow_control)?;
+        }
         Ok(Config {
             coordinator,
             name,
@@ -194,6 +213,7 @@ impl Config {
             threads,
             allow_control,
             commands: layers.commands,
+            snapshot: layers.snapshot,
             log_format: parse_log_format(flags.switches.log_format.or(layers.log_format).as_deref())?,
         })
     }
@@ -231,6 +251,26 @@ fn check_commands(commands: &BTreeMap<String, Vec<String>>, allowed: bool) -> an
     ensure!(
         commands.is_empty() || allowed,
         "[commands] names commands, but nobody may run them; write allow_control = true beside it, or remove them"
+    );
+    Ok(())
+}
+
+fn check_snapshot(files: &ServerFiles, allowed: bool) -> anyhow::Result<()> {
+    let datadir = files.datadir.display();
+    ensure!(
+        files.datadir.is_absolute() && files.datadir.parent().is_some(),
+        "[snapshot] datadir {datadir} is no whole path of a directory; write what SELECT @@datadir says on the server"
+    );
+    for (key, line) in [("stop", &files.stop), ("start", &files.start)] {
+        ensure!(
+            line.first().is_some_and(|program| Path::new(program).is_absolute()),
+            "[snapshot] {key} names no program by its whole path; write {key} = [\"/usr/bin/systemctl\", \"{key}\", \"mariadb\"]"
+        );
+    }
+    ensure!(
+        allowed,
+        "[snapshot] lets studies stop a server and replace its files, but nobody may; write allow_control = true beside it, or \
+         remove it"
     );
     Ok(())
 }
@@ -346,6 +386,28 @@ mod tests {
             ("allow_control = true\n[commands]\nrestore = [\"restore\"]\n".to_owned(), "whole path"),
             ("allow_control = true\n[commands]\nrestore = []\n".to_owned(), "whole path"),
             ("allow_control = true\n[commands]\nrestore = \"/opt/restore\"\n".to_owned(), "--config"),
+        ] {
+            let error = format!("{:#}", load_file(&text, &[]).unwrap_err());
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_server_is_stopped_and_its_files_replaced_on_purpose() {
+        let snapshot =
+            "[snapshot]\ndatadir = \"/var/lib/mysql\"\nstop = [\"/bin/stop\", \"db\"]\nstart = [\"/bin/start\"]\n";
+        let allowed = load_file(&format!("allow_control = true\n{snapshot}"), &[]).unwrap();
+        let files = allowed.snapshot.unwrap();
+        assert_eq!((files.datadir.as_path(), files.stop[1].as_str()), (Path::new("/var/lib/mysql"), "db"));
+        let but = |from: &str, to: &str| format!("allow_control = true\n{}", snapshot.replace(from, to));
+        for (text, words) in [
+            (snapshot.to_owned(), "allow_control = true"),
+            (but("/var/lib/mysql", "mysql"), "SELECT @@datadir"),
+            (but("/var/lib/mysql", "/"), "SELECT @@datadir"),
+            (but("/bin/stop", "stop"), "stop names no program by its whole path"),
+            (but("[\"/bin/start\"]", "[]"), "start names no program by its whole path"),
+            (but("start =", "run ="), "run"),
+            (but("start = [\"/bin/start\"]\n", ""), "start"),
         ] {
             let error = format!("{:#}", load_file(&text, &[]).unwrap_err());
             assert!(error.contains(words), "{text}: {error}");

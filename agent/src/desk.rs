@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use crate::hold::{Holds, Means, OneAtATime};
 use crate::observe::host::HostRole;
 use crate::outbox::Outlet;
 use crate::watch::{Watch, WatchPlan};
-use crate::{command as host_command, observe, populate};
+use crate::{command as host_command, observe, populate, snapshot};
 
 /// The run at hand.
 struct Run {
@@ -39,13 +39,16 @@ pub struct Desk {
     /// Variants that would stay on without a coordinator.
     holds: Holds,
     one_at_a_time: OneAtATime,
+    /// Snapshots that are not done, or not given up, yet.
+    snapshots: Arc<AtomicUsize>,
 }
 
 impl Desk {
     /// An idle desk.
     pub fn new(config: Config, clock: CommonClock, outlet: Outlet) -> Self {
         let (holds, one_at_a_time) = (Holds::default(), OneAtATime::default());
-        Desk { config, clock, outlet, run: None, jobs: HashMap::new(), holds, one_at_a_time }
+        let (jobs, snapshots) = (HashMap::new(), Arc::default());
+        Desk { config, clock, outlet, run: None, jobs, holds, one_at_a_time, snapshots }
     }
 
     /// Number of the run at hand, 0 when idle.
@@ -63,9 +66,9 @@ impl Desk {
         self.holds.runs()
     }
 
-    /// Whether a variant is being undone.
+    /// Whether a variant is being undone, or a server is stopped because of its snapshot.
     pub fn is_undoing(&self) -> bool {
-        self.holds.are_undoing()
+        self.holds.are_undoing() || self.snapshots.load(Ordering::Relaxed) > 0
     }
 
     /// Sessions connected now.
@@ -104,6 +107,7 @@ impl Desk {
             command::Body::Hold(hold) => self.hold(hold),
             command::Body::Release(release) => self.holds.release(release.run),
             command::Body::RunCommand(order) => self.run_command(order),
+            command::Body::Snapshot(order) => self.snapshot(order),
             command::Body::DescribeHost(ask) => self.describe_host(ask.id),
             command::Body::Welcome(_) | command::Body::Ack(_) | command::Body::ClockEcho(_) => {}
         }
@@ -276,6 +280,33 @@ impl Desk {
         if let Err(error) = std::thread::Builder::new().name("command".to_owned()).spawn(work) {
             let error = format!("cannot start a thread for a command: {error}; raise the limit of threads (ulimit -u)");
             self.outlet.send(0, Body::Command(v1::CommandResult { id, error, ..Default::default() }));
+        }
+    }
+
+    /// A job, so that it can be cancelled; it gives up where the data is whole, and with its server running.
+    fn snapshot(&mut self, order: v1::Snapshot) {
+        self.jobs.retain(|_, over| !over.load(Ordering::Relaxed));
+        let over = Arc::new(AtomicBool::new(false));
+        self.jobs.insert(order.id, Arc::clone(&over));
+        let (outlet, server) = (self.outlet.clone(), self.config.snapshot.clone());
+        let (id, one_at_a_time) = (order.id, Arc::clone(&self.one_at_a_time));
+        let snapshots = Arc::clone(&self.snapshots);
+        snapshots.fetch_add(1, Ordering::Relaxed);
+        let work = move || {
+            let result = {
+                let _alone = one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+                snapshot::run(&order, server.as_ref(), &over)
+            };
+            over.store(true, Ordering::Relaxed);
+            outlet.send(0, Body::Snapshot(result));
+            snapshots.fetch_sub(1, Ordering::Relaxed);
+        };
+        if let Err(error) = std::thread::Builder::new().name("snapshot".to_owned()).spawn(work) {
+            self.snapshots.fetch_sub(1, Ordering::Relaxed);
+            self.jobs.remove(&id);
+            let error =
+                format!("cannot start a thread for a snapshot: {error}; raise the limit of threads (ulimit -u)");
+            self.outlet.send(0, Body::Snapshot(v1::SnapshotResult { id, error, ..Default::default() }));
         }
     }
 

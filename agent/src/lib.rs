@@ -18,6 +18,7 @@ pub mod pace;
 pub mod populate;
 pub mod recorder;
 pub mod session;
+pub mod snapshot;
 pub mod uplink;
 pub mod user;
 pub mod watch;

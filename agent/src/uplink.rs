@@ -25,7 +25,7 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 const ROUND: Duration = Duration::from_millis(200);
 /// Exchanges right after joining, so that the first estimate is a good one.
 const FIRST_PROBES: u32 = 8;
-/// How long the end of this process waits for variants that are being undone.
+/// How long the end of this process waits for variants that are being undone, and for a server that was stopped to be copied.
 const UNDO_PATIENCE: Duration = Duration::from_secs(30);
 /// Lease until the first coordinator has told another.
 const DEFAULT_LEASE: Duration = Duration::from_secs(10);
@@ -131,6 +131,7 @@ impl Uplink {
             limits: Some(self.host.limits),
             allow_control: self.config.allow_control,
             commands: self.config.commands.keys().cloned().collect(),
+            snapshot: self.config.snapshot.as_ref().map_or(String::new(), |files| files.datadir.display().to_string()),
         }
     }
 

@@ -143,6 +143,15 @@ mod tests {
     }
 
     #[test]
+    fn what_does_not_hold_is_an_error_and_so_is_what_holds_by_mistake() {
+        let nothing = |order, repeats| Row { order, repeats, seed: 1, tally: Tally::default(), took: Duration::ZERO };
+        let error = nothing("blocks", Repeats::UNTIL).check().unwrap_err().to_string();
+        assert!(error.contains("do not hold what they promise"), "{error}");
+        nothing("blocks", Repeats::PEEKING).check().unwrap();
+        nothing("grouped", Repeats::FIVE).check().unwrap();
+    }
+
+    #[test]
     fn the_same_seed_draws_the_same() {
         let tally = |seed| Row::of(Model::blocks(Repeats::FIVE), seed, 40).unwrap().tally;
         assert_eq!(tally(8), tally(8));

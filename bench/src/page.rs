@@ -250,6 +250,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::coverage::Tally;
     use crate::tprocc::{self, Build, Keyed, Level};
 
     #[test]
@@ -321,6 +322,24 @@ mod tests {
                 "| a warehouse, built | 2.50 s of all processes (at most 2 s: missed by 25 %), 1.25 s wall | |",
             ]
         );
+    }
+
+    #[test]
+    fn a_row_of_intervals_says_what_they_are_of() {
+        let row = Row {
+            order: "blocks",
+            repeats: Repeats::UNTIL,
+            seed: 20_261_201,
+            tally: Tally::default(),
+            took: Duration::from_millis(61_400),
+        };
+        let start =
+            "| blocks | 5 to 60, until 2 %: 0.0 on average | 20261201 | 0 | 0.0 %, 0.0 %, 0.0 % | 0.0 % | 0.0 % |";
+        let text = coverage(&[row]);
+        let line = text.lines().nth(2).unwrap();
+        assert!(line.starts_with(start) && line.ends_with("| 61 s |"), "{line}");
+        let columns = |line: &str| line.matches('|').count();
+        assert!(text.lines().all(|other| columns(other) == columns(line)), "{text}");
     }
 
     #[test]

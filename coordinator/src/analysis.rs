@@ -46,7 +46,7 @@ pub use metric::{Metric, Metrics};
 pub use noise_floor::NoiseFloor;
 pub use outlier::Outlier;
 pub use run::{HostReport, KindLatencies, KindReport, RunReport, SwitchReport, WholeRun};
-pub use settings::{SettingCause, SettingChange, SettingsReport};
+pub use settings::{SettingCause, SettingChange, SettingsReport, Unread};
 pub use steady::Steady;
 pub use timeline::{TimelinePoint, window_s};
 pub use until::UntilReport;

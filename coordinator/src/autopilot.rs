@@ -6,6 +6,7 @@ mod figures;
 mod grid;
 mod pilot;
 mod preflight;
+mod reset;
 mod roster;
 mod run;
 mod sequence;

@@ -9,6 +9,7 @@ mod facts;
 mod identity;
 mod lock;
 mod outline;
+mod resets;
 mod room;
 mod runs;
 mod schema;

@@ -104,7 +104,7 @@ fn what_cannot_be_compared_is_refused_with_what_there_is() {
     let b = lab([1000, 900], false, |study| study.replace("vus = 16", "vus = 8"), |run| run.profile = "8vu".to_owned());
     let (a, b) = (subject(&a), subject(&b));
     for (pairing, words) in [
-        (Pairing::Alike, "audit/16vu; 20260528"),
+        (Pairing::Alike, "baseline, audit at 16vu; 20260528"),
         (Pairing::Variants { a: "x".to_owned(), b: "audit".to_owned() }, "no variant \"x\"; it has baseline, audit"),
         (Pairing::Cells { a: "audit/16vu".to_owned(), b: "audit/16vu".to_owned() }, "it has baseline/8vu, audit/8vu"),
     ] {

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use vufleet_scenarios::counters;
 use vufleet_scenarios::custom::Custom;
 use vufleet_scenarios::oltp::{self, Oltp};
 use vufleet_scenarios::session::Dialect;
@@ -12,6 +11,7 @@ use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{self, Edits, READY, Study, TargetKind};
 use vufleet_scenarios::tprocc::{self, Calls, TprocC};
 use vufleet_scenarios::workload::{Schema, Workload};
+use vufleet_scenarios::{backup, census};
 use vufleet_scenarios::{check, settings, study::Workload as Chosen};
 
 const DIALECT: Dialect = Dialect::Mssql;
@@ -110,6 +110,10 @@ fn main() -> std::io::Result<()> {
     for database in [None, Some("tpcc"), Some("it's")] {
         texts.all("counters", counters::mssql::parts(database, true).into_iter().map(|part| part.sql));
     }
+    // What restores a backup is beyond both grammars; scenarios/tests/tsql_grammar has one for it.
+    texts.add("reset: state", backup::state("it's"));
+    texts.add("reset: tables", census::listing(DIALECT));
+    texts.add("reset: rows", census::count(DIALECT, &census::named(DIALECT, &["dbo", "my table"])));
     for (index, workload) in WORKLOADS.iter().enumerate() {
         texts.study(&format!("study {}", index + 1), &read(&study_of(workload)));
     }

@@ -10,12 +10,15 @@ mod demand;
 mod fleet;
 mod mssql;
 mod remembered;
+mod reset;
 mod schema;
 mod server;
 mod terminals;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+pub use reset::snapshot_agent;
 
 use crate::study::{Study, TargetKind};
 
@@ -58,6 +61,10 @@ pub struct AgentFacts {
     pub name: String,
     /// Equal for agents on one machine.
     pub machine: String,
+    /// The name of its host.
+    pub hostname: String,
+    /// The data directory that it copies and puts back when asked to.
+    pub snapshot: Option<String>,
     /// What studies choose it by.
     pub labels: BTreeMap<String, String>,
     /// Names of the commands of its host that it runs when asked to.
@@ -136,6 +143,7 @@ pub fn questions(study: &Study) -> Vec<Question> {
     questions.extend(custom::questions(study));
     questions.extend(schema::questions(study));
     questions.extend(remembered::questions(study));
+    questions.extend(reset::questions(study));
     questions
 }
 
@@ -162,6 +170,7 @@ pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<
     findings.extend(fleet::findings(study, agents));
     findings.extend(commands::findings(study, agents));
     findings.extend(remembered::findings(study, answers));
+    findings.extend(reset::findings(study, answers, agents));
     findings.extend(terminals::findings(study));
     findings.sort_by_key(|finding| finding.severity);
     findings
@@ -177,7 +186,8 @@ fn unanswered(questions: &[Question], answers: &Answers) -> Vec<Finding> {
                 if schema::is_own(question)
                     || custom::is_own(question)
                     || mssql::is_own(question)
-                    || remembered::is_own(question) =>
+                    || remembered::is_own(question)
+                    || reset::is_own(question) =>
             {
                 return None;
             }

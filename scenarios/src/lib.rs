@@ -3,6 +3,8 @@
 //! Pure: nothing in this crate opens a socket, reads a clock, a file or the environment, or knows a database client
 //! or the fleet's contract.
 
+pub mod backup;
+pub mod census;
 pub mod check;
 pub mod counters;
 pub mod custom;

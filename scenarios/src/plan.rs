@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::seq::SliceRandom;
 
 use crate::random;
-use crate::study::{Measure, Nest, Order, Profile, ResetBefore, Study, Until, Variant};
+use crate::study::{Measure, Nest, Order, Profile, Reset, ResetBefore, Study, Until, Variant};
 
 /// Sets the streams that shuffle a plan apart from those that sessions draw from.
 const ORDER: u64 = 0x6f72_6465_7200_0000;
@@ -192,10 +192,15 @@ pub fn duration(study: &Study) -> PlanTime {
         Measure::Duration(window) => Some(window),
         Measure::Transactions(_) => None,
     };
+    // Before a change of variant there is one too, in runs that their order decides.
+    let warm_up = match &study.reset {
+        Some(Reset { before: ResetBefore::Run, warm_up, .. }) => *warm_up,
+        _ => Duration::ZERO,
+    };
     let run = |profile: &Profile| RunTime {
         profile: profile.id.clone(),
         connect: Duration::from_secs_f64(f64::from(profile.sessions()) / schedule.connect_rate),
-        ramp_up: schedule.ramp_up,
+        ramp_up: schedule.ramp_up + warm_up,
         measure,
         settle: schedule.settle,
     };
@@ -219,7 +224,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::study::{Edits, Reset, ResetMethod, read};
+    use crate::study::{Edits, ResetMethod, read};
 
     fn study(seed: u64, variants: usize, profiles: usize, schedule: &str) -> Study {
         let mut text = format!(
@@ -351,7 +356,7 @@ mod tests {
         let runs = expand(&study);
         assert_eq!(resets(&study, &runs), 0);
         for (before, count) in [(ResetBefore::Run, 8), (ResetBefore::Variant, 2)] {
-            study.reset = Some(Reset { before, method: ResetMethod::Rebuild });
+            study.reset = Some(Reset::new(before, ResetMethod::Rebuild));
             assert_eq!(resets(&study, &runs), count, "{before:?}");
         }
     }

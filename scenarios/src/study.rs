@@ -15,6 +15,7 @@ mod profiles;
 mod read;
 mod ready;
 mod repetitions;
+mod reset;
 mod schedule;
 mod section;
 mod size;
@@ -41,6 +42,7 @@ pub use read::read;
 pub use ready::{READY, Ready, ready};
 pub use sql_files::{SqlFiles, named_files};
 
+use crate::census::{Headcount, Population};
 use crate::session::Dialect;
 use crate::workload::{Schema, Terminal, Workload as _};
 use crate::{custom, oltp, tprocc};
@@ -91,6 +93,22 @@ impl Study {
     /// The profile of that id.
     pub fn profile(&self, id: &str) -> Option<&Profile> {
         self.profiles.iter().find(|profile| profile.id == id)
+    }
+
+    /// Equal for studies whose data is the same: of one target, in the same tables. As many hexadecimal digits as fit into the
+    /// name of a file.
+    pub fn data_key(&self) -> String {
+        read::data_key(&self.text)
+    }
+
+    /// How many rows each table holds, whichever of the profiles have run; nothing of tables that nobody has named.
+    pub fn census(&self) -> Vec<Headcount> {
+        let profiles = self.profiles.iter().map(|profile| profile.workload.schema().census());
+        let mut all = self.workload.schema().census();
+        for headcount in profiles.flatten().filter(|headcount| matches!(headcount.rows, Population::Built(_))) {
+            all.iter_mut().filter(|known| known.table == headcount.table).for_each(|known| known.rows = headcount.rows);
+        }
+        all
     }
 
     /// The target as control statements reach it: with the `[control]` login, where there is one.
@@ -536,6 +554,10 @@ pub struct Reset {
     pub before: ResetBefore,
     /// How.
     pub method: ResetMethod,
+    /// How long it may take.
+    pub timeout: Duration,
+    /// By how much the ramp-up after it is longer: its caches are cold.
+    pub warm_up: Duration,
 }
 
 /// When a database is reset.
@@ -545,6 +567,16 @@ pub enum ResetBefore {
     Run,
     /// Before the first run, and whenever the variant is another than in the run before.
     Variant,
+}
+
+impl Reset {
+    /// How long one may take where nobody says otherwise: a restore of 90 GB takes half an hour.
+    pub const TIMEOUT: Duration = Duration::from_secs(3600);
+
+    /// With every default.
+    pub fn new(before: ResetBefore, method: ResetMethod) -> Reset {
+        Reset { before, method, timeout: Reset::TIMEOUT, warm_up: Duration::ZERO }
+    }
 }
 
 impl fmt::Display for Reset {
@@ -581,8 +613,17 @@ pub enum ResetMethod {
     Actions(Vec<Action>),
     /// The database's files are copied back from a copy that was made before the first run.
     Snapshot,
-    /// SQL Server: RESTORE DATABASE from this backup, as the server names the file.
-    Backup(String),
+    /// SQL Server: RESTORE DATABASE.
+    Backup(Backup),
+}
+
+/// A full backup of a SQL Server database, as the server sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Backup {
+    /// Its files: one, or all of a striped one.
+    pub files: Vec<String>,
+    /// Where files of the database go, by their logical names, if not to where they were backed up from.
+    pub moves: BTreeMap<String, String>,
 }
 
 /// A variant that is turned on in mid-run.

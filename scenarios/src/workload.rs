@@ -7,6 +7,7 @@ use std::time::Duration;
 
 pub use expectation::{Expectation, Wanted};
 
+use crate::census::Headcount;
 use crate::session::{Dialect, Fault, Session, Source};
 use crate::sql::Statement;
 
@@ -257,6 +258,9 @@ pub trait Schema: Sync {
     /// What must hold of the rows. `origin` is the answer to [`origin`](Schema::origin); without one, everything that
     /// holds right after a build.
     fn inspection(&self, dialect: Dialect, origin: Option<&[String]>) -> Inspection;
+
+    /// How many rows each table holds; nothing of tables that nobody has named.
+    fn census(&self) -> Vec<Headcount>;
 
     /// Total rows of all chunks.
     fn rows(&self) -> u64 {

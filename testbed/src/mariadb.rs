@@ -164,6 +164,13 @@ impl MariaDb {
         self.file("client.key")
     }
 
+    /// Program and arguments that start the server as it was started, for whoever stops it in between.
+    pub fn command_line(&self) -> Vec<String> {
+        let command = self.command();
+        let words = [command.get_program()].into_iter().chain(command.get_args());
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
     /// Process id of the running server.
     pub fn pid(&self) -> Option<u32> {
         self.running.as_ref().map(|(child, _)| child.id())

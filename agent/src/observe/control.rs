@@ -59,6 +59,9 @@ pub fn target_of(command: &v1::Control) -> Result<Target, Fault> {
     let (mut target, password) =
         if own_login { (study.control_target(), secrets.control_password) } else { (study.target, secrets.password) };
     target.password = password.map(Into::into);
+    if !command.database.is_empty() {
+        target.database = Some(command.database.clone());
+    }
     Ok(target)
 }
 

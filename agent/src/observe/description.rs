@@ -56,6 +56,9 @@ const LIMITS: [(&str, &str, &str); 4] = [
     ("container swap limit", "memory.swap.max", "memory/memory.memsw.limit_in_bytes"),
 ];
 
+/// What version 1 says instead of "max": the largest multiple of a page.
+const UNLIMITED_BYTES: u64 = 1 << 62;
+
 /// The settings of the host whose file system is at `root`, by name.
 pub fn describe(root: &Path) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
@@ -116,7 +119,10 @@ fn limit(root: &Path, of_2: &str, of_1: &str) -> Option<String> {
     // Where the container has a namespace of its own, its group is the root of what it sees.
     let places =
         [format!("sys/fs/cgroup/{own}/{of_2}"), format!("sys/fs/cgroup/{of_2}"), format!("sys/fs/cgroup/{of_1}")];
-    places.iter().find_map(|path| line(root, path))
+    let told = places.iter().find_map(|path| line(root, path))?;
+    let unlimited =
+        told == "-1" || told.starts_with("max") || told.parse().is_ok_and(|bytes: u64| bytes >= UNLIMITED_BYTES);
+    Some(if unlimited { "none".to_owned() } else { told })
 }
 
 /// Names in a directory, in order.

@@ -4,6 +4,7 @@
 mod counters;
 mod crew;
 mod mock;
+mod restores;
 mod scripted;
 mod tls;
 

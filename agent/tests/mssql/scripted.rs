@@ -1,6 +1,8 @@
 //! A server that answers the negotiation as it should, and what comes after it with the tokens that a test wants. The mock
 //! lets everybody in and never falls silent.
 
+use std::sync::{Arc, Mutex};
+
 use mssql_mock_tds::TerminalError;
 use mssql_mock_tds::protocol::{
     build_done_token, build_login_ack, build_prelogin_response, build_terminal_error_tokens,
@@ -17,6 +19,8 @@ pub enum Then {
     Close,
     /// Lets in, answers one request, and nothing more.
     FallSilent,
+    /// Lets in, and writes down what is asked, the login first; what begins with these words fails.
+    Listen(Arc<Mutex<Vec<String>>>, &'static str),
 }
 
 /// Serves every connection the same way. Returns the port.
@@ -38,7 +42,7 @@ pub async fn serve(then: Then) -> u16 {
 async fn script(mut socket: TcpStream, then: Then) -> std::io::Result<()> {
     message(&mut socket).await?;
     socket.write_all(&build_prelogin_response()).await?;
-    message(&mut socket).await?;
+    let login = message(&mut socket).await?;
     match then {
         Then::Refuse(number, severity, words) => {
             let tokens = build_terminal_error_tokens(&TerminalError::new(number, severity, words));
@@ -55,6 +59,23 @@ async fn script(mut socket: TcpStream, then: Then) -> std::io::Result<()> {
                 message(&mut socket).await?;
             }
         }
+        Then::Listen(heard, failing) => {
+            heard.lock().unwrap().push(text(&login));
+            let mut tokens = build_login_ack();
+            tokens.extend_from_slice(&build_done_token(0));
+            socket.write_all(&packet(&tokens)).await?;
+            loop {
+                let body = message(&mut socket).await?;
+                // Headers, the first of whose bytes are their length. [MS-TDS 2.2.5.3]
+                let headers = body.first_chunk().map_or(0, |length| u32::from_le_bytes(*length) as usize);
+                let sql = text(body.get(headers..).unwrap_or_default());
+                let error = TerminalError::new(3201, 16, "Cannot open backup device");
+                let fails = sql.starts_with(failing);
+                heard.lock().unwrap().push(sql);
+                let answer = if fails { build_terminal_error_tokens(&error) } else { build_done_token(0) };
+                socket.write_all(&packet(&answer)).await?;
+            }
+        }
     }
 }
 
@@ -62,7 +83,8 @@ async fn script(mut socket: TcpStream, then: Then) -> std::io::Result<()> {
 const LAST_TYPE: u8 = 18;
 
 /// Reads one message, of as many packets as it has; what is none is an error. [MS-TDS 2.2.3.1]
-async fn message(socket: &mut TcpStream) -> std::io::Result<()> {
+async fn message(socket: &mut TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut whole = Vec::new();
     loop {
         let mut header = [0; 8];
         socket.read_exact(&mut header).await?;
@@ -70,11 +92,19 @@ async fn message(socket: &mut TcpStream) -> std::io::Result<()> {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
         let length = usize::from(u16::from_be_bytes([header[2], header[3]])).saturating_sub(header.len());
-        socket.read_exact(&mut vec![0; length]).await?;
+        let mut body = vec![0; length];
+        socket.read_exact(&mut body).await?;
+        whole.extend(body);
         if header[1] & 1 == 1 {
-            return Ok(());
+            return Ok(whole);
         }
     }
+}
+
+/// UTF-16, whatever lies between.
+fn text(bytes: &[u8]) -> String {
+    let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+    String::from_utf16_lossy(&units)
 }
 
 /// Tokens as the last packet of an answer.

@@ -31,6 +31,8 @@ pub struct Comparison {
     pub a: Side,
     /// What is compared with it.
     pub b: Side,
+    /// Both are one study: its cells are paired by block.
+    pub same_study: bool,
     /// Of the intervals: the larger of the two studies'.
     pub confidence: f64,
     /// Whether absolute figures are withheld: because one of the two studies asks for it.
@@ -121,6 +123,7 @@ pub fn compare(a: &Subject, b: &Subject, pairing: &Pairing, options: Options) ->
     let mut comparison = Comparison {
         a: Side::of(a),
         b: Side::of(b),
+        same_study,
         confidence,
         withheld,
         headline: a.report.headline(),
@@ -136,11 +139,6 @@ pub fn compare(a: &Subject, b: &Subject, pairing: &Pairing, options: Options) ->
 }
 
 impl Comparison {
-    /// Whether both are one study: its cells are paired by block then.
-    pub fn is_of_one_study(&self) -> bool {
-        self.cells.iter().flat_map(|cell| cell.change.iter()).any(|(_, step)| step.method == "paired")
-    }
-
     /// Compared cells with too few runs for an interval.
     pub fn short_cells(&self) -> Vec<&ComparedCell> {
         self.cells.iter().filter(|cell| cell.n.iter().any(|n| *n < ENOUGH)).collect()

@@ -117,8 +117,9 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     }
     reasons.extend(orders_astray(fold));
     reasons.extend(clock_doubt(fold, measured));
-    reasons
-        .extend(measured.steady.filter(Steady::is_trend).map(|Steady { percent, p }| Reason::Unsteady { percent, p }));
+    // A variant that goes live in mid-run is meant to be seen.
+    let steady = measured.steady.filter(|_| !fold.run.planned.is_switched());
+    reasons.extend(steady.filter(Steady::is_trend).map(|Steady { percent, p }| Reason::Unsteady { percent, p }));
     let sessions = ended_early(fold, measured, facts);
     if sessions > 0 {
         reasons.push(Reason::EndedEarly { sessions });

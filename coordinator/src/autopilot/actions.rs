@@ -44,11 +44,24 @@ pub(super) async fn perform(
     actions: &[Action],
     on_failure: OnFailure,
 ) -> Result<Option<Failure>, Halt> {
+    perform_within(pilot, actions, on_failure, PATIENCE).await
+}
+
+/// The same with a time that each command, and each row of statements, may take.
+///
+/// # Errors
+/// When the operator stops the job.
+pub(super) async fn perform_within(
+    pilot: &mut Pilot,
+    actions: &[Action],
+    on_failure: OnFailure,
+    patience: Duration,
+) -> Result<Option<Failure>, Halt> {
     let mut first = None;
     for chunk in actions.chunk_by(|one, next| sql(one).is_some() && sql(next).is_some()) {
         let failure = match &chunk[0] {
-            Action::Sql(_) => send(pilot, chunk, on_failure).await?,
-            Action::Command { name, agent } => command(pilot, name, agent).await?,
+            Action::Sql(_) => send(pilot, chunk, on_failure, patience).await?,
+            Action::Command { name, agent } => command(pilot, name, agent, patience).await?,
         };
         first = first.or(failure);
         if first.is_some() && on_failure == OnFailure::Stop {
@@ -65,9 +78,14 @@ fn sql(action: &Action) -> Option<&String> {
     }
 }
 
-async fn send(pilot: &mut Pilot, actions: &[Action], on_failure: OnFailure) -> Result<Option<Failure>, Halt> {
+async fn send(
+    pilot: &mut Pilot,
+    actions: &[Action],
+    on_failure: OnFailure,
+    patience: Duration,
+) -> Result<Option<Failure>, Halt> {
     let statements: Vec<String> = actions.iter().filter_map(sql).cloned().collect();
-    let mut ask = Ask::control(statements.clone()).changes().patience(PATIENCE);
+    let mut ask = Ask::control(statements.clone()).changes().patience(patience);
     if on_failure == OnFailure::GoOn {
         ask = ask.keep_going();
     }
@@ -92,11 +110,16 @@ async fn send(pilot: &mut Pilot, actions: &[Action], on_failure: OnFailure) -> R
     Ok(Some(Failure { agent, message, refused: statement.is_some() }))
 }
 
-async fn command(pilot: &mut Pilot, name: &str, labels: &BTreeMap<String, String>) -> Result<Option<Failure>, Halt> {
+async fn command(
+    pilot: &mut Pilot,
+    name: &str,
+    labels: &BTreeMap<String, String>,
+    patience: Duration,
+) -> Result<Option<Failure>, Halt> {
     let Some(agent) = pilot.who_has(name, labels) else {
         return Ok(Some(Failure { agent: String::new(), message: nobody_has(name, labels), refused: false }));
     };
-    let failure = match pilot.run_command(&agent, name, PATIENCE).await {
+    let failure = match pilot.run_command(&agent, name, patience).await {
         Ok(result) => failure_of(&result),
         Err(Halt::Stopped) => return Err(Halt::Stopped),
         Err(halt) => Some((halt.message(), false)),

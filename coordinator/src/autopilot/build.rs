@@ -8,6 +8,7 @@ pub(super) mod verify;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use vufleet_proto::v1;
 use vufleet_scenarios::study::{TargetKind, Workload};
 use vufleet_scenarios::workload::{Chunk, Schema};
 
@@ -39,7 +40,12 @@ pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
     };
     let study = pilot.study.clone();
     let schema = study.workload.schema();
-    prepare(pilot, &agent, schema, complete.is_some()).await?;
+    let ground = match complete {
+        Some(_) => Ground::Unfinished,
+        None if pilot.job.replace => Ground::Taken,
+        None => Ground::Free,
+    };
+    prepare(pilot, &agent, schema, ground).await?;
     let filled = fill(pilot, &agent, schema, complete.as_ref()).await;
     if let Err(Halt::Stopped) = filled {
         pilot.teller.warn(format!("the workload's tables are incomplete: {}", advice(pilot))).await;
@@ -58,12 +64,36 @@ pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
     Ok(())
 }
 
+/// The same tables with the same rows once more, for a study that resets its data so.
+pub(super) async fn rebuild(pilot: &mut Pilot) -> Result<(), Halt> {
+    let agent = pilot.spokesman()?;
+    let study = pilot.study.clone();
+    let schema = study.workload.schema();
+    prepare(pilot, &agent, schema, Ground::Taken).await?;
+    let filled = fill(pilot, &agent, schema, None).await;
+    if let Err(Halt::Stopped) = filled {
+        pilot.teller.warn(format!("the workload's tables are incomplete: {}", advice(pilot))).await;
+    }
+    filled.map(drop)
+}
+
+/// Where tables are to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ground {
+    /// There is nothing.
+    Free,
+    /// A build of the very same tables has begun.
+    Unfinished,
+    /// Whatever is there has to go.
+    Taken,
+}
+
 /// Procedures, empty tables and, unless it stands there, the mark of the build.
-async fn prepare(pilot: &mut Pilot, agent: &str, schema: &dyn Schema, resumed: bool) -> Result<(), Halt> {
+async fn prepare(pilot: &mut Pilot, agent: &str, schema: &dyn Schema, ground: Ground) -> Result<(), Halt> {
     let dialect = pilot.dialect();
     additions::make_routines(pilot, agent).await?;
-    let mut statements = if pilot.job.replace { schema.drop(dialect) } else { Vec::new() };
-    if !resumed {
+    let mut statements = if ground == Ground::Taken { schema.drop(dialect) } else { Vec::new() };
+    if ground != Ground::Unfinished {
         statements.extend(schema.resume(pilot.study.seed, dialect).into_iter().flat_map(|resume| resume.begin));
     }
     statements.extend(schema.create(dialect));
@@ -72,6 +102,9 @@ async fn prepare(pilot: &mut Pilot, agent: &str, schema: &dyn Schema, resumed: b
 
 /// What to do about a build that ended early.
 fn advice(pilot: &Pilot) -> &'static str {
+    if matches!(pilot.job.kind(), v1::job::Kind::Run | v1::job::Kind::Smoke) {
+        return "the next `vufleet run` of this study builds them again; `vufleet schema drop` takes them away";
+    }
     match pilot.study.workload.schema().resume(pilot.study.seed, pilot.dialect()) {
         Some(_) => "the same command goes on where it ended; `vufleet schema drop` takes them away",
         None => "build again with --replace, or take them away with `vufleet schema drop`",

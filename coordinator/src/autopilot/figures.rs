@@ -75,7 +75,9 @@ impl Figures {
         };
         live.db_host_cpu_percent = self.cpu(|_, sample| databases(sample).then(|| host_busy(sample)));
         live.db_process_cpu_percent = self.cpu(|_, sample| database_process(sample));
-        if !self.relative_only && !self.intervals.is_empty() {
+        if self.relative_only {
+            live.rows_per_s = None;
+        } else if !self.intervals.is_empty() {
             let rate = |count: fn(&v1::KindCounts) -> u64| self.intervals.values().map(|one| per_s(one, count)).sum();
             live.tps = Some(rate(|kind| kind.ok + kind.rollback));
             live.errors_per_s = Some(rate(|kind| kind.faults.iter().map(|fault| fault.count).sum()));

@@ -14,6 +14,7 @@ use vufleet_scenarios::study::{self, Edits, Study};
 
 use super::Halt;
 use super::figures::Figures;
+use super::reset::Resets;
 use super::teller::Teller;
 use crate::fleet::Core;
 use crate::fleet::registry::{Agent, FleetEvent};
@@ -33,6 +34,7 @@ pub(super) struct Pilot {
     pub(super) job: v1::Job,
     pub(super) teller: Teller,
     pub(super) figures: Figures,
+    pub(super) resets: Resets,
     events: mpsc::UnboundedReceiver<FleetEvent>,
     stopped: watch::Receiver<bool>,
     /// Whether the operator's stop interrupts [`next`](Pilot::next).
@@ -42,6 +44,15 @@ pub(super) struct Pilot {
     pub(super) settings: Option<BTreeMap<String, Settings>>,
     /// Which agents are ready for which run, or in the middle of it: prepared, and not stopped yet.
     crews: BTreeMap<String, u64>,
+}
+
+/// A task that ends with this.
+pub(super) struct AbortOnDrop(tokio::task::AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// An agent that takes part: gone when another process answers to its name, or none for a lease.
@@ -73,6 +84,7 @@ impl Pilot {
             job,
             teller,
             figures,
+            resets: Resets::default(),
             events,
             stopped,
             heeds_stop: true,
@@ -151,6 +163,19 @@ impl Pilot {
     /// The operator's stop interrupts again.
     pub(super) fn heed_stop_again(&mut self) {
         self.heeds_stop = true;
+    }
+
+    /// From now on the operator's stop does not interrupt: what is under way goes on to its end. These words say so, at the very
+    /// moment of the stop.
+    pub(super) fn see_through(&mut self, words: String) -> AbortOnDrop {
+        self.heeds_stop = false;
+        let (mut stopped, teller) = (self.stopped.clone(), self.teller.clone());
+        let task = tokio::spawn(async move {
+            if stopped.wait_for(|stopped| *stopped).await.is_ok() {
+                teller.warn(words).await;
+            }
+        });
+        AbortOnDrop(task.abort_handle())
     }
 
     /// Whether the operator has said to stop.

@@ -9,7 +9,7 @@ use vufleet_scenarios::plan;
 use vufleet_scenarios::study::TargetKind;
 
 use super::pilot::{Ask, Pilot};
-use super::{Halt, grid, undo};
+use super::{Halt, grid, reset, undo};
 use crate::allocation::{self, Candidate};
 
 /// `vufleet check`: prints every finding, refuses when one is fatal.
@@ -32,6 +32,7 @@ pub(super) async fn check(pilot: &mut Pilot) -> Result<(), Halt> {
 pub(super) async fn clear(pilot: &mut Pilot, time: Duration) -> Result<(), Halt> {
     undo::tell(pilot, undo::Where::Elsewhere).await?;
     undo::settle(pilot).await?;
+    reset::mend(pilot).await?;
     let findings = findings(pilot, time).await?;
     for finding in findings.iter().filter(|finding| finding.severity == Severity::Warning) {
         pilot.teller.warn(finding.to_string()).await;
@@ -65,7 +66,11 @@ async fn findings(pilot: &mut Pilot, time: Duration) -> Result<Vec<Finding>, Hal
         refuse_unreachable(&agent, &result)?;
         answers.extend(self::answers(asked, &result));
     }
-    Ok(check::findings(&pilot.study, &answers, &agent_facts(pilot)))
+    let agents = agent_facts(pilot);
+    let mut findings = check::findings(&pilot.study, &answers, &agents);
+    findings.extend(reset::look(pilot, &answers, &agents).await?);
+    findings.sort_by_key(|finding| finding.severity);
+    Ok(findings)
 }
 
 /// Whether there is room for everything that the agents will send in that time.
@@ -136,6 +141,8 @@ fn agent_facts(pilot: &Pilot) -> Vec<AgentFacts> {
             labels: agent.hello.labels.into_iter().collect(),
             commands: agent.hello.commands,
             machine: agent.hello.machine,
+            hostname: agent.hello.hostname,
+            snapshot: Some(agent.hello.snapshot).filter(|directory| !directory.is_empty()),
             open_files: limits.open_files,
             somaxconn: limits.somaxconn,
             ports: (limits.port_low, limits.port_high),

@@ -3,6 +3,7 @@
 
 mod end;
 mod facts;
+mod reset;
 pub(super) mod settings;
 mod switch;
 mod unserved;
@@ -101,6 +102,7 @@ pub(super) async fn fly(pilot: &mut Pilot, order: &Order<'_>) -> Result<(RunId, 
     pilot.finish_up();
     let lost = flight.end(pilot, trouble.as_ref()).await;
     pilot.heed_stop_again();
+    pilot.resets.note_run(&order.planned.variant, trouble.is_none());
     match trouble.or(lost?) {
         Some(Trouble::Halt(halt @ Halt::Refused(_))) => Err(halt),
         trouble => Ok((flight.run, trouble)),
@@ -147,9 +149,10 @@ impl<'a> Flight<'a> {
 
     async fn go(&mut self, pilot: &mut Pilot) -> Result<(), Trouble> {
         self.write_facts(pilot).await?;
+        self.reset(pilot).await?;
+        self.read_first_settings(pilot).await?;
         self.set_up(pilot).await?;
         self.require(pilot).await?;
-        self.read_first_settings(pilot).await?;
         self.apply(pilot, When::BeforeConnecting).await?;
         self.prepare(pilot).await?;
         self.connect(pilot).await?;

@@ -6,7 +6,7 @@ use vufleet_scenarios::plan::{self, PlannedRun};
 use super::pilot::Pilot;
 use super::run::{Order, Trouble, fly};
 use super::sequence::begin;
-use super::{Halt, preflight, undo};
+use super::{Halt, preflight, reset, undo};
 use crate::ledger::{Ledger, LedgerError, RunId, StudyState};
 
 /// One short run for each variant and profile.
@@ -47,6 +47,7 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     pilot.core.record.with(move |ledger| ledger.set_study_state(&study_id, state, at_ns, "smoke test")).await?;
     pilot.finish_up();
     let settled = undo::settle(pilot).await;
+    reset::end(pilot, if settled.is_ok() { state } else { StudyState::Failed }).await;
     match halted {
         Some(halt) => {
             if let Err(left_on) = settled {

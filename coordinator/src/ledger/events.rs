@@ -140,6 +140,7 @@ fn kind(event: &v1::Event) -> &'static str {
         Some(Body::Control(_)) => "control",
         Some(Body::Command(_)) => "command",
         Some(Body::Undone(_)) => "undone",
+        Some(Body::Snapshot(_)) => "snapshot",
         Some(Body::HostSettings(_)) => "host_settings",
     }
 }

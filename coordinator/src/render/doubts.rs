@@ -72,11 +72,7 @@ fn too_few_runs(report: &Report) -> Option<String> {
 
 /// Runs under different settings are not repetitions of each other.
 fn moved_settings(report: &Report) -> Option<String> {
-    let told = |settings: &SettingsReport| {
-        let changes: Vec<String> = settings.unasked().map(ToString::to_string).collect();
-        (!changes.is_empty()).then(|| format!("{}: {}", settings.source, changes.join(", ")))
-    };
-    let moved: Vec<String> = report.settings.iter().filter_map(told).collect();
+    let moved: Vec<String> = report.settings.iter().filter_map(SettingsReport::unasked_words).collect();
     let words = "settings changed while the study was under way, and not by its variants";
     (!moved.is_empty()).then(|| format!("{words}: {}; find out who did it, and repeat the study", moved.join("; ")))
 }

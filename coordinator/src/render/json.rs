@@ -118,6 +118,8 @@ struct Run<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     driving: Vec<Driving<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    reset_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     connect_s: Option<f64>,
     #[serde(skip_serializing_if = "Metrics::is_empty")]
     metrics: &'a Metrics,
@@ -225,6 +227,7 @@ impl<'a> Run<'a> {
             measured_s: run.measured_s,
             sessions: run.sessions,
             driving: run.driving.iter().map(|it| Driving { agent: &it.name, vus: it.vus }).collect(),
+            reset_s: run.reset_s,
             connect_s: run.connect_s,
             metrics: &run.metrics,
             transactions: &run.transactions,

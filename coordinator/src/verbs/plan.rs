@@ -1,5 +1,6 @@
 //! `vufleet plan`: what a study would do, told from the file alone. Connects to nothing, reads no password.
 
+mod resets;
 mod schedule;
 mod sql;
 mod variants;
@@ -108,6 +109,12 @@ fn touched(out: &mut String, study: &Study) {
             out,
             format_args!("  applies variants with the control login, and undoes each after its run (--sql shows how)"),
         );
+    }
+    for line in resets::lines(study) {
+        say(out, format_args!("  {line}"));
+    }
+    if resets::builds(study) {
+        return say(out, format_args!("`run` drops and makes these tables; so does `schema build --replace`"));
     }
     let makes = if own_sql { "whatever they need has to be there" } else { "`schema build` makes these tables" };
     say(out, format_args!("{makes}; `run` neither makes nor drops any"));

@@ -15,6 +15,7 @@ mod outage;
 mod preparing;
 mod refusals;
 mod requirements;
+mod resets;
 mod resumed;
 mod room;
 mod same_ids;

@@ -30,7 +30,7 @@ fn fill(job: &Job, lab: &Lab) -> PathBuf {
 }
 
 /// What `unshare` needs to be allowed to mount: nothing more for root, a user namespace for everybody else.
-fn with_mounts() -> &'static [&'static str] {
+pub fn with_mounts() -> &'static [&'static str] {
     let ways: [&[&str]; 2] = [&["--mount"], &["--mount", "--user", "--map-root-user"]];
     let allowed = |way: &&&[&str]| {
         let tried = Command::new("unshare").args(**way).args(["mount", "-t", "tmpfs", "none", "/mnt"]).output();

@@ -1,8 +1,8 @@
 //! Whether the tables are there and fit the study, and the required settings hold.
 
-use super::{Answer, Answers, Finding, Login, Question, quoted_list};
+use super::{Answer, Answers, Finding, Login, Question, quoted_list, reset};
 use crate::sql::bracketed;
-use crate::study::{Require, Study, TargetKind, Workload};
+use crate::study::{Require, ResetMethod, Study, TargetKind, Workload};
 use crate::tprocc;
 use crate::workload::Expectation;
 
@@ -79,6 +79,11 @@ fn requirement(index: usize) -> String {
 pub(super) fn findings(study: &Study, answers: &Answers) -> Vec<Finding> {
     let required = unmet_requirements(study, answers);
     match missing(study, answers) {
+        // The first reset has to bring them; what it brings is looked at when it has.
+        Some(_) if reset::makes_anew(study) => required.collect(),
+        None if reset::makes_anew(study) => {
+            doomed(study, answers).into_iter().chain(uncounted(study, answers)).chain(required).collect()
+        }
         // Nothing can be asked of tables that are not there.
         Some(missing) => std::iter::once(missing).chain(required).collect(),
         None => unready(study, answers).chain(uncounted(study, answers)).chain(required).collect(),
@@ -106,6 +111,17 @@ fn uncounted(study: &Study, answers: &Answers) -> Option<Finding> {
 pub(super) fn unmet_requirements(study: &Study, answers: &Answers) -> impl Iterator<Item = Finding> {
     let required = study.require.iter().enumerate();
     required.filter_map(|(index, require)| unmet(require, answers.get(&requirement(index))?))
+}
+
+/// Tables of these names that are not the study's own, and are about to be dropped.
+fn doomed(study: &Study, answers: &Answers) -> Option<Finding> {
+    let builds = study.reset.as_ref().is_some_and(|reset| reset.method == ResetMethod::Rebuild);
+    let found = unready(study, answers).next().filter(|_| builds)?;
+    let what = format!(
+        "the first reset drops the workload's tables, and those that are there are not the study's: {}",
+        found.what
+    );
+    Some(Finding::warning(what, "choose another target.database if they are somebody else's"))
 }
 
 fn unready(study: &Study, answers: &Answers) -> impl Iterator<Item = Finding> {

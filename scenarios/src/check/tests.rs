@@ -79,6 +79,8 @@ pub(super) fn agent(name: &str, sessions: u64) -> AgentFacts {
     AgentFacts {
         name: name.to_owned(),
         machine: format!("machine of {name}"),
+        hostname: format!("host of {name}"),
+        snapshot: None,
         labels: BTreeMap::new(),
         commands: Vec::new(),
         observes: false,

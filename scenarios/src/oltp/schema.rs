@@ -2,6 +2,7 @@
 
 use super::rows::{COLUMNS, Rows};
 use super::{Script, Shape, statements};
+use crate::census::{Headcount, Population};
 use crate::session::Dialect;
 use crate::workload::{Chunk, Expectation, Index, Inspection, Load, Loads, Schema, Wanted};
 
@@ -120,6 +121,15 @@ impl Schema for Shape {
             wanted: Wanted::Value(self.tables.to_string()),
             remedy: "run `vufleet schema build STUDY`".to_owned(),
         }]
+    }
+
+    fn census(&self) -> Vec<Headcount> {
+        // These two have the tables grow and shrink; what the others delete they insert again.
+        let rows = match self.script {
+            Script::Insert | Script::Delete => Population::Built(self.table_size.into()),
+            _ => Population::Fixed(self.table_size.into()),
+        };
+        self.tables().into_iter().map(|table| Headcount { table, rows }).collect()
     }
 
     fn rows(&self) -> u64 {

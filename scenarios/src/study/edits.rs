@@ -166,7 +166,7 @@ fn no_inside(path: &str) -> Objection {
     Objection::new(format!("{path} is a value and has no keys"), format!("set {path} itself"))
 }
 
-/// Multiplies every time of the schedule, defaults included, and those of `[[switch]]`.
+/// Multiplies every time of the schedule, defaults included, the warm-up of `[reset]`, and those of `[[switch]]`.
 fn scale(document: &mut DocumentMut, places: &mut Places, factor: f64) -> Result<(), Problem> {
     if !(factor > 0.0 && factor <= 1000.0) {
         return Err(Problem {
@@ -188,6 +188,9 @@ fn scale(document: &mut DocumentMut, places: &mut Places, factor: f64) -> Result
             scale_one(table, key, factor);
             places.changed(&join("schedule", key), Origin::Scaled);
         }
+    }
+    if let Some(table) = document.get_mut("reset").and_then(Item::as_table_like_mut) {
+        scale_one(table, "warm_up", factor);
     }
     let switches = document.get_mut("switch");
     if let Some(switches) = switches {
@@ -282,9 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn switches_are_scaled_too() {
+    fn switches_and_warm_ups_are_scaled_too() {
         let text = "seed = 1\nswitch = [{ at = \"60s\" }, { at = 5 }]\n";
         let edits = Edits { scale_time: Some(0.5), ..Edits::default() };
+        let reset = "seed = 1\n[reset]\nwarm_up = \"1m\"\ntimeout = \"1h\"\n";
+        assert!(apply(reset, &edits).unwrap().text.contains("warm_up = \"30s\"\ntimeout = \"1h\""));
         assert!(apply(text, &edits).unwrap().text.contains("[{ at = \"30s\" }, { at = 5 }]"));
     }
 

@@ -12,7 +12,7 @@ use super::section::Section;
 use super::value::{choice, flag, integer, number, text, title, wrong_type};
 use super::variants::{self, BASELINE};
 use super::{FleetChoice, Measure, Refusal, ReportChoice, Require, Share, Study, Variant};
-use super::{monitor, profiles, repetitions, schedule, switch, syntax, target, workload};
+use super::{monitor, profiles, repetitions, reset, schedule, switch, syntax, target, workload};
 
 const CONFIDENCE: f64 = 0.95;
 
@@ -49,7 +49,7 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
     let variants = variants::variants(root, target.as_ref(), control.as_ref(), &profiles);
     let monitor = monitor::monitor(root, target.as_ref().map(|target| target.kind), &profiles);
     let report = report(root, &variants);
-    reset(root);
+    let reset = reset::reset(root, target.as_ref(), base.as_ref().map(|base| &base.workload));
     let switches = switch::switches(root, &schedule, &variants, &report.baseline);
     root.finish();
     Some(Study {
@@ -62,7 +62,7 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
         profiles,
         schedule,
         require,
-        reset: None,
+        reset,
         switches,
         variants,
         monitor,
@@ -70,6 +70,13 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
         text: text.to_owned(),
         digest: digest(text),
     })
+}
+
+/// Of the tables of the study that say which data it works on.
+pub(super) fn data_key(text: &str) -> String {
+    let document: Document<&str> = Document::parse(text).expect("a study's own text is TOML");
+    let table = |name: &str| document.get(name).map(ToString::to_string).unwrap_or_default();
+    digest(&format!("{}\0{}", table("target"), table("workload"))).split_off(48)
 }
 
 fn digest(text: &str) -> String {
@@ -140,15 +147,4 @@ fn report(root: &Section<'_>, variants: &[Variant]) -> ReportChoice {
     };
     section.finish();
     report
-}
-
-fn reset(root: &Section<'_>) {
-    let section = root.section("reset");
-    if !section.exists() {
-        return;
-    }
-    let remedy = "write before = \"never\" or remove [reset], and rebuild with `vufleet schema build --replace`";
-    section.required("before", remedy, choice(&[("never", ())], &[("run", remedy), ("variant", remedy)]));
-    section.later("method", "resets of the database", remedy);
-    section.finish();
 }

@@ -7,7 +7,7 @@ use toml_edit::{Item, TableLike};
 
 use super::mistakes::{Mistakes, Objection, join};
 use super::nearest::nearest;
-use super::value::{not_yet, wrong_type};
+use super::value::wrong_type;
 
 /// One table of the study, or its absence.
 pub(super) struct Section<'a> {
@@ -157,13 +157,6 @@ impl<'a> Section<'a> {
     pub(super) fn refuse(&self, key: &'static str, what: &str, remedy: &str) {
         if self.item(key).is_some() {
             self.object(key, Objection::new(what, remedy));
-        }
-    }
-
-    /// A key of the format that this version does not act on.
-    pub(super) fn later(&self, key: &'static str, what: &str, remedy: &str) {
-        if self.item(key).is_some() {
-            self.object(key, not_yet(what, remedy));
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod custom;
 mod refusals;
+mod resets;
 mod variants;
 
 use proptest::prelude::*;

@@ -11,7 +11,7 @@ use super::mistakes::Objection;
 use super::nearest::nearest;
 
 /// Says that something of the file format cannot be had from this version.
-pub(super) fn not_yet(what: impl Display, remedy: impl Into<String>) -> Objection {
+fn not_yet(what: impl Display, remedy: impl Into<String>) -> Objection {
     Objection::new(format!("this version of vufleet does not do {what} yet"), remedy)
 }
 

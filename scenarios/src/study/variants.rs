@@ -7,6 +7,9 @@ mod mysql;
 mod preset;
 mod words;
 
+pub(super) use by_hand::command;
+pub(super) use words::line;
+
 use super::mistakes::Objection;
 use super::placeholders::{Placeholder, placeholders};
 use super::section::Section;

@@ -7,8 +7,9 @@ mod procedures;
 #[cfg(test)]
 mod tests;
 
-use super::draw::{DISTRICTS, ITEMS};
+use super::draw::{CUSTOMERS, DISTRICTS, ITEMS};
 use super::{Calls, Shape, consistency, rows};
+use crate::census::{Headcount, Population};
 use crate::session::Dialect;
 use crate::sql::Catalogue;
 use crate::workload::{Chunk, Expectation, Index, Inspection, Loads, Resume, Routines, Schema, Wanted};
@@ -25,6 +26,8 @@ const INDEXED: [Beside; 3] = [("customer", "c_last", 3), ("orders", "o_c_id", 3)
 /// The table that says which build is under way.
 const MARK: &str = "vufleet_build";
 
+/// Orders of a district that are not delivered yet right after a build [4.3.3.1].
+const NEW_ORDERS: u32 = 900;
 /// Items or stocks that one DELETE removes at most, so that no transaction grows with the table.
 const CLEARED_ITEMS: u32 = 10_000;
 
@@ -176,6 +179,22 @@ impl Schema for Shape {
                 "run `vufleet schema build STUDY`, which makes what is missing and leaves the rows alone".to_owned(),
         }));
         inspection
+    }
+
+    fn census(&self) -> Vec<Headcount> {
+        let districts = u64::from(self.warehouses) * u64::from(DISTRICTS);
+        let customers = districts * u64::from(CUSTOMERS);
+        let rows = |table: &str| match table {
+            "warehouse" => Population::Fixed(self.warehouses.into()),
+            "district" => Population::Fixed(districts),
+            "customer" => Population::Fixed(customers),
+            "item" => Population::Fixed(ITEMS.into()),
+            "stock" => Population::Fixed(u64::from(self.warehouses) * u64::from(ITEMS)),
+            "history" | "orders" => Population::Built(customers),
+            "new_order" => Population::Built(districts * u64::from(NEW_ORDERS)),
+            _ => Population::Drawn,
+        };
+        TABLES.iter().map(|table| Headcount { table: (*table).to_owned(), rows: rows(table) }).collect()
     }
 
     fn rows(&self) -> u64 {

@@ -41,6 +41,9 @@ FOREIGN = re.compile(r"\bLIMIT\s+\d|\bNOW\s*\(|\bIFNULL\s*\(|\bELT\s*\(|`|\|\||:
 # Correct by Microsoft's syntax page of ALTER TABLE, but beyond sqlfluff: sqlglot alone judges it.
 BEYOND_SQLFLUFF = re.compile(r"ALTER TABLE [\w.]+ SET \(LOCK_ESCALATION = DISABLE\)")
 
+# Correct by Microsoft's page of DBCC TRACESTATUS, but beyond sqlglot: sqlfluff alone judges it.
+BEYOND_SQLGLOT = re.compile(r"DBCC TRACESTATUS \(-1\) WITH NO_INFOMSGS")
+
 # T-SQL inside of T-SQL.
 INNER = re.compile(r"@(?:statement|tsql) = N'((?:[^']|'')*)'")
 QUOTED = re.compile(r"'(?:[^']|'')*'|\[[^\]]*\]")
@@ -68,7 +71,9 @@ def sqlglot_objects(sql):
 
 def objections(sql):
     foreign = FOREIGN.search(QUOTED.sub("''", sql))
-    found = [foreign and f"not T-SQL: {foreign[0]}", sqlglot_objects(sql)]
+    found = [foreign and f"not T-SQL: {foreign[0]}"]
+    if not BEYOND_SQLGLOT.fullmatch(sql):
+        found.append(sqlglot_objects(sql))
     if not BEYOND_SQLFLUFF.fullmatch(sql):
         found.append(sqlfluff_objects(sql))
     return [objection for objection in found if objection]

@@ -4,7 +4,7 @@
 //! <https://learn.microsoft.com/sql/t-sql/language-elements/transact-sql-syntax-conventions-transact-sql>.
 
 use super::parser::{Parser, Read};
-use super::{audit_specification, event_session, restore, select, server_audit};
+use super::{audit_specification, database, event_session, restore, select, server_audit};
 
 /// Reads a whole batch.
 pub fn batch(text: &str) -> Read<Parser> {
@@ -66,6 +66,12 @@ fn plain(parser: &mut Parser) -> Read {
                 return read(parser, verb);
             }
         }
+    }
+    if parser.sees_all("ALTER DATABASE") {
+        return database::alter(parser);
+    }
+    if parser.sees_all("RESTORE LABELONLY") {
+        return restore::label_only(parser);
     }
     if parser.sees("RESTORE") {
         return restore::statement(parser);

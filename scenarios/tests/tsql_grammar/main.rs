@@ -5,7 +5,9 @@
 //! nearly right; without the last of these it would prove nothing.
 
 mod audit_specification;
+mod backups;
 mod batch;
+mod database;
 mod event_session;
 mod mutants;
 mod parser;

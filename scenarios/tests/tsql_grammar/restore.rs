@@ -22,6 +22,13 @@ pub fn statement(parser: &mut Parser) -> Read {
     if parser.takes("WITH") { options(parser) } else { Ok(()) }
 }
 
+/// `RESTORE LABELONLY FROM <backup_device>`, one device:
+/// <https://learn.microsoft.com/sql/t-sql/statements/restore-statements-labelonly-transact-sql>.
+pub fn label_only(parser: &mut Parser) -> Read {
+    parser.words("RESTORE LABELONLY FROM")?;
+    device(parser)
+}
+
 /// `logical_backup_device_name | { DISK | TAPE | URL } = 'physical_backup_device_name'`
 fn device(parser: &mut Parser) -> Read {
     for medium in ["DISK", "TAPE", "URL"] {

@@ -49,7 +49,7 @@ fn a_host_tells_what_its_files_say() {
     let told = describe(root.path());
     let expected = [
         ("container cpu limit", "200000 100000"),
-        ("container memory limit", "max"),
+        ("container memory limit", "none"),
         ("cpu", "Xeon(R) @ 2.9GHz"),
         ("cpu governor", "performance, powersave"),
         ("cpu turbo", "off"),

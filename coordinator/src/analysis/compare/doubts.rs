@@ -1,6 +1,7 @@
 //! What speaks against reading too much into a comparison, each with a remedy where there is one.
 
 use super::{Comparison, ENOUGH, Subject};
+use crate::analysis::SettingsReport;
 
 pub(super) fn doubts(comparison: &Comparison, a: &Subject, b: &Subject) -> Vec<String> {
     let mut doubts = Vec::new();
@@ -59,8 +60,7 @@ fn unfinished(side: &str, subject: &Subject) -> Option<String> {
 }
 
 fn moved(side: &str, subject: &Subject) -> Option<String> {
-    let changes = subject.report.settings.iter().flat_map(|settings| settings.unasked());
-    let told: Vec<String> = changes.map(ToString::to_string).collect();
+    let told: Vec<String> = subject.report.settings.iter().filter_map(SettingsReport::unasked_words).collect();
     (!told.is_empty()).then(|| format!("settings changed in the middle of {side}: {}", told.join("; ")))
 }
 

@@ -25,11 +25,12 @@ pub struct Effect {
     pub change: Metrics<Step>,
 }
 
-/// Of every variant that both studies hold against the same baseline.
+/// Of every variant that both studies hold against the same baseline, but for those that change nothing (A/A).
 pub(super) fn effects(a: &Subject, b: &Subject, pairs: &[(CellName, CellName)], confidence: f64) -> Vec<Effect> {
     let baseline = &a.report.baseline;
     let comparable = |(one, other): &&(CellName, CellName)| {
-        *baseline == b.report.baseline && one == other && one.variant != *baseline
+        let is_control = [a, b].iter().any(|side| side.report.controls.contains(&one.variant));
+        *baseline == b.report.baseline && one == other && one.variant != *baseline && !is_control
     };
     let cells: Vec<&CellName> = pairs.iter().filter(comparable).map(|(cell, _)| cell).collect();
     let headline = a.report.headline();

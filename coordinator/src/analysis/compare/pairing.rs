@@ -118,8 +118,8 @@ fn by(
         return Err(Mismatch::NothingAlike {
             a: a.report.study_id.clone(),
             b: b.report.study_id.clone(),
-            cells_a: list(&in_a),
-            cells_b: list(&in_b),
+            cells_a: grid(&in_a),
+            cells_b: grid(&in_b),
         });
     }
     let alone = |cells: Vec<CellName>, matched: &dyn Fn(&CellName) -> bool| -> Vec<CellName> {
@@ -153,6 +153,20 @@ fn cell(subject: &Subject, wanted: &str) -> Result<CellName, Mismatch> {
 
 fn not_there(subject: &Subject, what: &'static str, wanted: &str, there: String) -> Mismatch {
     Mismatch::NotThere { study: subject.report.study_id.clone(), what, wanted: wanted.to_owned(), there }
+}
+
+/// Every study has every variant at every profile.
+fn grid(cells: &[CellName]) -> String {
+    let of = |name: fn(&CellName) -> &String| {
+        let mut names: Vec<&String> = Vec::new();
+        for name in cells.iter().map(name) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ")
+    };
+    format!("{} at {}", of(|cell| &cell.variant), of(|cell| &cell.profile))
 }
 
 fn list(cells: &[CellName]) -> String {

@@ -40,6 +40,8 @@ pub struct Side {
     /// Its version as it tells it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// Load and database shared a machine, so that the host's CPU is of both.
+    pub shared_host: bool,
 }
 
 impl Subject {
@@ -78,6 +80,7 @@ impl Side {
             ended: subject.ended_ns.map(instant),
             target: report.target.kind.clone(),
             version: report.target.version.clone(),
+            shared_host: report.target.shared_host,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{SettingCause, SettingChange, SettingsReport};
+use super::{SettingCause, SettingChange, SettingsReport, Unread};
 use crate::ledger::{DATABASE, Fact, Moment, RunRecord};
 
 /// Every source's readings so far.
@@ -15,6 +15,7 @@ struct Track {
     readings: Vec<Reading>,
     /// By name: from which reading on it has which value.
     values: BTreeMap<String, Vec<(usize, Option<String>)>>,
+    unread: Vec<Unread>,
 }
 
 /// When settings were read.
@@ -22,6 +23,7 @@ struct Track {
 struct Reading {
     run: u64,
     variant: String,
+    profile: String,
     moment: Moment,
 }
 
@@ -43,8 +45,10 @@ impl Tracks {
                         told.insert(source.as_str());
                         self.0.entry(source.clone()).or_default().read(run, moment, values);
                     }
-                    Fact::SettingsUnread { source, moment: at, .. } if *at == moment => {
+                    Fact::SettingsUnread { source, moment: at, reason, .. } if *at == moment => {
                         told.insert(source.as_str());
+                        let unread = Unread { run: run.id.0, reason: reason.clone() };
+                        self.0.entry(source.clone()).or_default().unread.push(unread);
                     }
                     _ => {}
                 }
@@ -80,7 +84,8 @@ fn takes_part(run: &RunRecord, source: &str) -> bool {
 impl Track {
     fn read(&mut self, run: &RunRecord, moment: Moment, values: &BTreeMap<String, Option<String>>) {
         let index = self.readings.len();
-        self.readings.push(Reading { run: run.id.0, variant: run.planned.variant.clone(), moment });
+        let (variant, profile) = (run.planned.variant.clone(), run.planned.profile.clone());
+        self.readings.push(Reading { run: run.id.0, variant, profile, moment });
         for (name, value) in values {
             self.values.entry(name.clone()).or_default().push((index, value.clone()));
         }
@@ -102,6 +107,7 @@ impl Track {
             source,
             before,
             changes: changes.into_iter().map(|(_, change)| change).collect(),
+            unread: self.unread,
             read_after: self.readings.last().is_some_and(|reading| reading.moment == Moment::Last),
         }
     }
@@ -113,6 +119,8 @@ struct Course<'a> {
     readings: &'a [Reading],
     /// Of each reading.
     values: Vec<Option<&'a str>>,
+    /// Not there at first, and there in every run of some variant: where it is not there it has no value that could differ.
+    is_brought: bool,
 }
 
 impl<'a> Course<'a> {
@@ -126,19 +134,39 @@ impl<'a> Course<'a> {
             }
             values.push(now);
         }
-        Course { name, readings, values }
+        let mut course = Course { name, readings, values, is_brought: false };
+        course.is_brought = course.values.first().is_some_and(Option::is_none)
+            && course.states().iter().any(|(state, of)| state.is_some() && course.is_there(of));
+        course
     }
 
-    /// With the reading that each was seen at first.
-    fn changes(&self) -> Vec<(usize, SettingChange)> {
+    /// The readings of each state.
+    fn states(&self) -> BTreeMap<Option<&'a str>, Vec<usize>> {
         let mut states: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
         for (index, reading) in self.readings.iter().enumerate() {
             states.entry(reading.state()).or_default().push(index);
         }
+        states
+    }
+
+    /// Whether it has a value in all of these readings.
+    fn is_there(&self, of: &[usize]) -> bool {
+        of.iter().all(|index| self.values[*index].is_some())
+    }
+
+    /// With the reading that each was seen at first.
+    fn changes(&self) -> Vec<(usize, SettingChange)> {
+        let states = self.states();
         let is_constant = |of: &Vec<usize>| of.iter().all(|index| self.values[*index] == self.values[of[0]]);
+        let is_told = |of: &Vec<usize>| is_constant(of) && (!self.is_brought || self.is_there(of));
         let unasked = self.unasked();
+        if !unasked.is_empty()
+            && let Some(changes) = self.by_profile()
+        {
+            return changes;
+        }
         let mut changes = Vec::new();
-        for (state, of) in states.iter().filter(|(state, of)| state.is_some() && is_constant(of)) {
+        for (state, of) in states.iter().filter(|(state, of)| state.is_some() && is_told(of)) {
             let value = self.values[of[0]];
             // Where others moved by themselves, a value that they have too says nothing about this variant.
             let is_others =
@@ -152,11 +180,35 @@ impl<'a> Course<'a> {
         changes
     }
 
+    /// Where the set-up of profiles decides: all runs of each cell had the same, profiles of one variant had not, and each cell was
+    /// read more than once.
+    fn by_profile(&self) -> Option<Vec<(usize, SettingChange)>> {
+        let mut cells: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+        for (index, reading) in self.readings.iter().enumerate().filter(|(_, reading)| reading.moment == Moment::Load) {
+            cells.entry((&reading.variant, &reading.profile)).or_default().push(index);
+        }
+        let value = |of: &[usize]| self.values[of[0]];
+        let is_settled = |of: &Vec<usize>| of.len() > 1 && of.iter().all(|index| self.values[*index] == value(of));
+        let differ = |(variant, of): (&str, &[usize])| {
+            cells.iter().any(|((other, _), theirs)| *other == variant && value(theirs) != value(of))
+        };
+        if !cells.values().all(is_settled) || !cells.iter().any(|((variant, _), of)| differ((variant, of))) {
+            return None;
+        }
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for ((_, profile), of) in cells.iter().filter(|(_, of)| value(of) != self.values[0]) {
+            let first = seen.entry(profile).or_insert(of[0]);
+            *first = of[0].min(*first);
+        }
+        Some(seen.into_values().map(|first| (first, self.change(0, first, SettingCause::Profile))).collect())
+    }
+
     /// Every time a state was found with another value than the last time.
     fn unasked(&self) -> Vec<(usize, SettingChange)> {
         let mut last_of: BTreeMap<Option<&str>, usize> = BTreeMap::new();
         let mut found: BTreeMap<usize, usize> = BTreeMap::new();
-        for (index, reading) in self.readings.iter().enumerate() {
+        let told = |(index, _): &(usize, &Reading)| !self.is_brought || self.values[*index].is_some();
+        for (index, reading) in self.readings.iter().enumerate().filter(told) {
             let Some(last) = last_of.insert(reading.state(), index) else { continue };
             let (from, to) = (self.values[last], self.values[index]);
             if from == to {
@@ -185,6 +237,7 @@ impl<'a> Course<'a> {
             name: self.name.to_owned(),
             run: self.readings[to].run,
             variant: self.readings[to].variant.clone(),
+            profile: self.readings[to].profile.clone(),
             from: value(from),
             to: value(to),
             cause,
@@ -196,7 +249,7 @@ impl<'a> Course<'a> {
 mod tests {
     use super::*;
 
-    /// A setting that was read in these states: "" for none, "end" after the last run.
+    /// A setting that was read in these states: "" for none, "end" after the last run, else a variant or a variant and a profile.
     fn told(course: &[(&str, &str)]) -> Vec<String> {
         let mut track = Track::default();
         let mut last = None;
@@ -206,7 +259,9 @@ mod tests {
                 "end" => Moment::Last,
                 _ => Moment::Load,
             };
-            track.readings.push(Reading { run: index as u64, variant: (*state).to_owned(), moment });
+            let (variant, profile) = state.split_once('/').unwrap_or((state, "4vu"));
+            let (variant, profile) = (variant.to_owned(), profile.to_owned());
+            track.readings.push(Reading { run: index as u64, variant, profile, moment });
             if last != Some(*value) {
                 last = Some(*value);
                 let value = (*value != "-").then(|| (*value).to_owned());
@@ -238,6 +293,27 @@ mod tests {
         let left = [("", "a"), ("off", "a"), ("on", "b"), ("end", "b")];
         assert_eq!(told(&left), ["x was a until run 1 and b from run 2 on"], "a variant that is not undone");
         assert_eq!(told(&[("", "a"), ("off", "a"), ("end", "b")]), ["x was a until run 1 and b after it"]);
+    }
+
+    #[test]
+    fn what_a_variant_brings_may_linger() {
+        let lingers =
+            [("", "-"), ("off", "-"), ("on", "ON"), ("off", "OFF"), ("off", "-"), ("on", "ON"), ("end", "OFF")];
+        assert_eq!(told(&lingers), ["x is ON in on instead of absent"]);
+        let moves = [("", "-"), ("on", "1"), ("off", "-"), ("on", "2"), ("end", "-")];
+        assert_eq!(told(&moves), ["x was 1 until run 1 and 2 from run 3 on"]);
+        let comes = [("", "-"), ("off", "-"), ("off", "1"), ("off", "1")];
+        assert_eq!(told(&comes), ["x was absent until run 1 and 1 from run 2 on"], "nobody's");
+    }
+
+    #[test]
+    fn what_a_profile_sets_up_is_its_own() {
+        let set_up =
+            [("", "8"), ("off/a", "2"), ("off/b", "8"), ("on/b", "8"), ("on/a", "2"), ("off/b", "8"), ("on/b", "8")];
+        let again = [("off/a", "2"), ("on/a", "2"), ("end", "2")];
+        assert_eq!(told(&[&set_up[..], &again].concat()), ["x is 2 in profile a instead of 8"]);
+        let once = [("", "8"), ("off/a", "8"), ("off/b", "2"), ("end", "2")];
+        assert_eq!(told(&once), ["x was 8 until run 1 and 2 from run 2 on"], "seen once, it may be anybody's");
     }
 
     #[test]

@@ -49,7 +49,11 @@ async fn origin(pilot: &mut Pilot, agent: &str, query: Option<String>) -> Result
 }
 
 /// Sentences about everything that is not as expected.
-pub(super) async fn unmet(pilot: &mut Pilot, agent: &str, expected: Vec<Expectation>) -> Result<Vec<String>, Halt> {
+pub(in crate::autopilot) async fn unmet(
+    pilot: &mut Pilot,
+    agent: &str,
+    expected: Vec<Expectation>,
+) -> Result<Vec<String>, Halt> {
     if expected.is_empty() {
         return Ok(Vec::new());
     }

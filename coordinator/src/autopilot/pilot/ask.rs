@@ -19,7 +19,7 @@ impl Pilot {
     /// Runs SQL through an agent: with the `[control]` login if `as_control`, else with the target's own.
     pub(in crate::autopilot) async fn ask(&mut self, agent: &str, question: Ask) -> Result<v1::ControlResult, Halt> {
         let id = self.question();
-        let Ask { statements, as_control, keep_going, changes, patience } = question;
+        let Ask { statements, as_control, keep_going, changes, patience, database } = question;
         let control = v1::Control {
             id,
             study: self.study.text.clone(),
@@ -28,6 +28,7 @@ impl Pilot {
             statements,
             keep_going,
             changes,
+            database,
         };
         self.command(agent, command::Body::Control(control));
         let heard = self.answer(agent, patience, |body| match body {
@@ -115,12 +116,15 @@ pub(in crate::autopilot) struct Ask {
     /// They apply or undo a variant: one such thing at a time.
     pub(in crate::autopilot) changes: bool,
     pub(in crate::autopilot) patience: Duration,
+    /// To be in, instead of the login's own; empty: that one.
+    pub(in crate::autopilot) database: String,
 }
 
 impl Ask {
     /// With the target's own login, all or nothing.
     pub(in crate::autopilot) fn target(statements: Vec<String>) -> Self {
-        Ask { statements, as_control: false, keep_going: false, changes: false, patience: CONTROL_PATIENCE }
+        let (patience, database) = (CONTROL_PATIENCE, String::new());
+        Ask { statements, as_control: false, keep_going: false, changes: false, patience, database }
     }
 
     /// With the `[control]` login, all or nothing.
@@ -136,6 +140,11 @@ impl Ask {
     /// They apply or undo a variant.
     pub(in crate::autopilot) fn changes(self) -> Self {
         Ask { changes: true, ..self }
+    }
+
+    /// In another database than the login's own.
+    pub(in crate::autopilot) fn database(self, name: &str) -> Self {
+        Ask { database: name.to_owned(), ..self }
     }
 
     pub(in crate::autopilot) fn patience(self, patience: Duration) -> Self {

@@ -57,7 +57,7 @@ pub(in crate::autopilot) async fn read_last(pilot: &mut Pilot, study: &StudyId) 
 
 async fn take(pilot: &mut Pilot, run: RunId, members: BTreeSet<String>, moment: Moment) -> Result<(), Halt> {
     let mut readings = hosts(pilot, members).await?;
-    if let Some(reading) = database(pilot).await? {
+    if let Some(reading) = database(pilot, moment).await? {
         readings.insert(DATABASE.to_owned(), reading);
     }
     for (source, reading) in readings {
@@ -67,7 +67,7 @@ async fn take(pilot: &mut Pilot, run: RunId, members: BTreeSet<String>, moment: 
 }
 
 /// None where there is no database to ask.
-async fn database(pilot: &mut Pilot) -> Result<Option<Result<Settings, String>>, Halt> {
+async fn database(pilot: &mut Pilot, moment: Moment) -> Result<Option<Result<Settings, String>>, Halt> {
     let questions = settings::questions(&pilot.study.target);
     if questions.is_empty() {
         return Ok(None);
@@ -87,8 +87,14 @@ async fn database(pilot: &mut Pilot) -> Result<Option<Result<Settings, String>>,
     if reading.values.is_empty() {
         return Ok(Some(Err(result.error)));
     }
-    if !reading.refused.is_empty() {
-        tracing::debug!("settings that the control login may not read: {}", reading.refused.join("; "));
+    if moment == Moment::First && !reading.refused.is_empty() {
+        let refused = reading.refused.join("; ");
+        pilot
+            .teller
+            .note(format!(
+                "some settings of the database are not recorded, as its control login may not read them: {refused}"
+            ))
+            .await;
     }
     Ok(Some(Ok(reading.values)))
 }

@@ -37,6 +37,7 @@ fn changes(changes: &[SettingChange]) -> Vec<Column> {
 fn cause(change: &SettingChange) -> String {
     match change.cause {
         SettingCause::Variant => format!("variant {}", change.variant),
+        SettingCause::Profile => "the profile's setup".to_owned(),
         SettingCause::Meanwhile { since: Some(since) } => format!("nobody's: between runs {since} and {}", change.run),
         SettingCause::Meanwhile { since: None } => format!("nobody's: before run {}", change.run),
         SettingCause::Left => format!("nobody's: after run {}, the last one", change.run),

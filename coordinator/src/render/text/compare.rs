@@ -9,8 +9,7 @@ use crate::render::column::{Align, Column};
 use crate::render::figures::{p_value, plus_minus, signed};
 
 /// What people compare first, beside the headline.
-const SHOWN: [Metric; 5] =
-    [Metric::P95Ms, Metric::ServiceP95Ms, Metric::CpuMsPerTxn, Metric::DbHostCpuPercent, Metric::DbProcessCpuPercent];
+const SHOWN: [Metric; 4] = [Metric::P95Ms, Metric::CpuMsPerTxn, Metric::DbHostCpuPercent, Metric::DbProcessCpuPercent];
 /// Settings of one source that are printed; two server versions differ in hundreds.
 const PRINTED: usize = 25;
 
@@ -21,7 +20,7 @@ pub fn comparison(comparison: &Comparison, width: u16) -> String {
     for (letter, side) in [("A", &comparison.a), ("B", &comparison.b)] {
         item("", &format!("{letter}: {}", of(side)), width, &mut out);
     }
-    let how = match comparison.is_of_one_study() {
+    let how = match comparison.same_study {
         true => "B against A, paired by block:",
         false => "B against A, not paired:",
     };
@@ -29,8 +28,8 @@ pub fn comparison(comparison: &Comparison, width: u16) -> String {
     out.push_str(&table::fit(cells(comparison), width));
     let level = 100.0 * comparison.confidence;
     let words = format!(
-        "\u{b1} and interval at {level} %; the conclusion follows p after Holm's correction over all cells of a metric; a change as large as \
-         \"seen\" would have been found four times out of five."
+        "\u{b1} and interval at {level} %; the conclusion follows p after Holm's correction over all cells of a metric; a change as large as the \
+         detectable one would have been found four times out of five."
     );
     item("", &words, width, &mut out);
     if !comparison.effects.is_empty() {
@@ -60,7 +59,9 @@ fn of(side: &Side) -> String {
 
 fn shown(comparison: &Comparison) -> impl Iterator<Item = Metric> {
     let headline = comparison.headline;
-    [headline].into_iter().chain(SHOWN.into_iter().filter(move |metric| *metric != headline))
+    let shared = comparison.a.shared_host || comparison.b.shared_host;
+    let told = move |metric: &Metric| *metric != headline && !(shared && *metric == Metric::DbHostCpuPercent);
+    [headline].into_iter().chain(SHOWN.into_iter().filter(told))
 }
 
 /// Two names where they are not the same.
@@ -78,9 +79,10 @@ fn cells(comparison: &Comparison) -> Vec<Column> {
     let column = |title: &str, align, rank, of: &dyn Fn(usize) -> String| {
         Column::new(title, align, rank, (0..rows.len()).map(of))
     };
-    let mean = |row: usize, side: usize| {
+    let means = |row: usize| {
         let (cell, metric) = rows[row];
-        cell.metrics.get(metric).map_or_else(String::new, |both| plus_minus(&both[side]))
+        let told = cell.metrics.get(metric);
+        told.map_or_else(String::new, |[a, b]| format!("{}, {}", plus_minus(a), plus_minus(b)))
     };
     let step = |row: usize, of: fn(&Step) -> String| {
         let (cell, metric) = rows[row];
@@ -90,12 +92,11 @@ fn cells(comparison: &Comparison) -> Vec<Column> {
         column("profile", Align::Left, 0, &|row| name(&rows[row].0.a, &rows[row].0.b, |cell| &cell.profile)),
         column("variant", Align::Left, 0, &|row| name(&rows[row].0.a, &rows[row].0.b, |cell| &cell.variant)),
         column("metric", Align::Left, 0, &|row| rows[row].1.name().to_owned()),
-        column("A", Align::Right, 3, &|row| mean(row, 0)),
-        column("B", Align::Right, 3, &|row| mean(row, 1)),
+        column("A, B", Align::Right, 3, &means),
         column("change", Align::Right, 0, &|row| step(row, |step| percent(&step.change))),
         column("interval", Align::Right, 0, &|row| step(row, |step| interval(&step.change))),
         column("p (Holm)", Align::Right, 4, &|row| step(row, |step| p_value(step.p_holm))),
-        column("seen", Align::Right, 5, &|row| step(row, |step| format!("{:.1}%", step.detectable_percent))),
+        column("detectable", Align::Right, 5, &|row| step(row, |step| format!("{:.1}%", step.detectable_percent))),
         column("n", Align::Right, 2, &|row| format!("{}, {}", rows[row].0.n[0], rows[row].0.n[1])),
         column("conclusion", Align::Left, 0, &|row| {
             step(row, |step| conclusion_of(step.conclusion, step.not_after_correction_for))
@@ -160,7 +161,16 @@ fn differences(comparison: &Comparison, width: usize, out: &mut String) {
     }
 }
 
+/// What fits beside another of its kind.
+fn brief(value: &str) -> String {
+    const LONGEST: usize = 100;
+    match value.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} ...", &value[..end]),
+        None => value.to_owned(),
+    }
+}
+
 fn words(difference: &Difference) -> String {
-    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(not there)".to_owned());
+    let value = |value: &Option<String>| brief(value.as_deref().unwrap_or("(not there)"));
     format!("{} {}: {}, {}", difference.of, difference.name, value(&difference.a), value(&difference.b))
 }

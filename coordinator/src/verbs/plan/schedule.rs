@@ -100,7 +100,7 @@ mod tests {
             assert_eq!(length(&study, &plan::expand(&study)), told, "{schedule}");
         }
         let mut reset = study("measure = '3m'\nrepetitions = 3");
-        reset.reset = Some(Reset { before: ResetBefore::Run, method: ResetMethod::Rebuild });
+        reset.reset = Some(Reset::new(ResetBefore::Run, ResetMethod::Rebuild));
         let told = length(&reset, &plan::expand(&reset));
         assert_eq!(told, "about 30 min, and 6 resets of unknown length");
     }

@@ -8,7 +8,7 @@ use vufleet_scenarios::study::{Profile, Study, Target, Workload};
 use vufleet_scenarios::tprocc::TprocC;
 use vufleet_scenarios::workload::Workload as _;
 
-use super::variants;
+use super::{resets, variants};
 
 /// All statements, grouped by when they are sent.
 pub fn describe(study: &Study) -> String {
@@ -24,6 +24,9 @@ pub fn describe(study: &Study) -> String {
         for (title, statements) in variants::statements(variant) {
             section(&mut out, &title, &statements);
         }
+    }
+    if let Some((title, statements)) = resets::statements(study) {
+        section(&mut out, &title, &statements);
     }
     schema(&mut out, &study.workload, dialect);
     let mut seen: Vec<&Workload> = Vec::new();

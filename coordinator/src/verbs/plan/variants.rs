@@ -49,7 +49,8 @@ fn when(change: &Change) -> &'static str {
     }
 }
 
-fn steps(actions: &[Action]) -> String {
+/// Actions by their kinds: "2 statements and command restart of an agent".
+pub fn steps(actions: &[Action]) -> String {
     let statements = actions.iter().filter(|action| matches!(action, Action::Sql(_))).count();
     let commands = actions.iter().filter_map(|action| match action {
         Action::Sql(_) => None,
@@ -62,7 +63,8 @@ fn steps(actions: &[Action]) -> String {
     parts.join(" and ")
 }
 
-fn command(name: &str, labels: &BTreeMap<String, String>) -> String {
+/// A command and who runs it, for people.
+pub fn command(name: &str, labels: &BTreeMap<String, String>) -> String {
     let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     match labels.as_slice() {
         [] => format!("command {name} of an agent"),
@@ -93,7 +95,8 @@ fn required(when: &str, require: &Require) -> (String, Vec<String>) {
     (format!("{when}, must return {}", require.equals), vec![require.sql.clone()])
 }
 
-fn text(action: &Action) -> String {
+/// An action among statements.
+pub fn text(action: &Action) -> String {
     match action {
         Action::Sql(sql) => sql.trim().trim_end_matches(';').to_owned(),
         Action::Command { name, agent } => format!("-- {}", command(name, agent)),

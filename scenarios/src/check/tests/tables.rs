@@ -44,6 +44,23 @@ fn each_readiness_is_asked_once_whatever_the_number_of_profiles() {
 }
 
 #[test]
+fn tables_that_the_first_reset_makes_need_not_be_there() {
+    let reset = |method| Study { reset: Some(Reset::new(ResetBefore::Run, method)), ..orders(TargetKind::Sqlite) };
+    let none = [("tables", answer(&[]))];
+    let other = [("readiness 2", answer(&[&["3"]]))];
+    let rebuilt = reset(ResetMethod::Rebuild);
+    assert_eq!(found_in(&rebuilt, &none), []);
+    let dropped = ["the first reset drops", "4 warehouses; found 3", "choose another target.database"];
+    assert_one(&found_in(&rebuilt, &other), Severity::Warning, &dropped);
+    let restored = reset(ResetMethod::Actions(vec![Action::Sql("EXEC restore".to_owned())]));
+    assert_eq!(found_in(&restored, &none), []);
+    assert_eq!(found_in(&restored, &other), []);
+    let copied = reset(ResetMethod::Snapshot);
+    assert_one(&found_in(&copied, &none), Severity::Fatal, &["9 of 9 tables are missing"]);
+    assert_one(&found_in(&copied, &other), Severity::Fatal, &["4 warehouses; found 3"]);
+}
+
+#[test]
 fn tables_that_do_not_fit_are_fatal() {
     let study = orders(TargetKind::Mysql);
     assert_eq!(found_in(&study, &[]), []);

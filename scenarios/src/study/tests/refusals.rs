@@ -239,17 +239,6 @@ fn a_target_of_sql_server_is_read() {
 }
 
 #[test]
-fn what_this_version_does_not_do_is_recognised() {
-    assert_refusals(
-        LEAST,
-        &[
-            ("reset={ before = \"run\" }", "reset.before", "does not do \"run\" yet"),
-            ("reset={ before = \"never\", method = \"rebuild\" }", "reset.method", "does not do resets"),
-        ],
-    );
-}
-
-#[test]
 fn repetitions_until_an_interval_is_narrow_are_bounded_and_about_a_metric_that_there_is() {
     let repetitions = |keys: &str| format!("schedule.repetitions={{ {keys} }}");
     let key = |name: &str| format!("schedule.repetitions.{name}");

@@ -60,7 +60,8 @@ fn action(item: &Item) -> Result<Action, Objection> {
 
 const EXAMPLE: &str = "\"SQL\" or { command = \"name\", agent = { host = \"db\" } }";
 
-fn command(table: &dyn TableLike) -> Result<Action, Objection> {
+/// A command of an agent, from the table that names it.
+pub(in crate::study) fn command(table: &dyn TableLike) -> Result<Action, Objection> {
     if let Some((key, _)) = table.iter().find(|(key, _)| !["command", "agent"].contains(key)) {
         return Err(Objection::new(format!("a command has no key {key}"), format!("write {EXAMPLE}")));
     }

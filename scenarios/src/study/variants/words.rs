@@ -34,7 +34,7 @@ pub(super) fn some_words<T: Copy>(section: &Section<'_>, key: &'static str, opti
 }
 
 /// Text without control characters, as long as names of files may be.
-pub(super) fn line(item: &Item) -> Result<String, Objection> {
+pub(in crate::study) fn line(item: &Item) -> Result<String, Objection> {
     let line = text(item)?;
     if line.chars().count() > 260 || line.chars().any(char::is_control) {
         return Err(Objection::new("does not fit on a line", "write at most 260 characters, without line breaks"));
