@@ -42,6 +42,6 @@ bench:
 	$(CARGO) build --release --workspace
 	$(CARGO) run --release --quiet --bin vufleet-bench
 
-# Installs what is missing: a C compiler, MariaDB's server program (no service is started), rustfmt, clippy.
+# Installs what is missing: a C compiler, MariaDB's server program (no service is started), a browser, rustfmt, clippy.
 tools:
 	@./.ci/tools

@@ -27,6 +27,7 @@ pub mod sample;
 mod settings;
 pub mod statistics;
 mod steady;
+mod timeline;
 mod until;
 pub mod verdict;
 pub mod waits;
@@ -47,6 +48,7 @@ pub use outlier::Outlier;
 pub use run::{HostReport, KindLatencies, KindReport, RunReport, SwitchReport, WholeRun};
 pub use settings::{SettingCause, SettingChange, SettingsReport, Unread};
 pub use steady::Steady;
+pub use timeline::{TimelinePoint, window_s};
 pub use until::UntilReport;
 
 use crate::ledger::{

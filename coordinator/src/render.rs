@@ -1,10 +1,20 @@
 //! The forms that a report takes. Pure over [`Report`]: what a report withholds is not there to be rendered.
 
+mod answer;
+mod cells;
+mod changes;
+mod chart;
+mod column;
 mod csv;
 mod doubts;
+mod figures;
 mod hgrm;
+mod html;
 mod json;
+mod labels;
+mod spread;
 mod text;
+mod workload;
 
 use std::io::{self, Write};
 
@@ -13,7 +23,7 @@ pub use text::{comparison, text};
 use crate::analysis::Report;
 
 /// Names of the files that [`files`] writes, in that order.
-pub const FILE_NAMES: [&str; 4] = ["results.json", "runs.csv", "samples.csv", "histograms.hgrm"];
+pub const FILE_NAMES: [&str; 5] = ["results.json", "runs.csv", "samples.csv", "histograms.hgrm", "report.html"];
 
 /// A piece handed over is at least this large, but for the last one of a file.
 const PIECE_BYTES: usize = 64 * 1024;
@@ -23,11 +33,12 @@ pub type Sink<'a> = dyn FnMut(&str, &[u8]) -> io::Result<()> + 'a;
 
 /// Writes every result file piece by piece, one file after the other. Each gets at least one piece.
 pub fn files(report: &Report, sink: &mut Sink<'_>) -> io::Result<()> {
-    let [results, runs, samples, histograms] = FILE_NAMES;
+    let [results, runs, samples, histograms, page] = FILE_NAMES;
     in_pieces(results, sink, |out| json::write(report, out))?;
     in_pieces(runs, sink, |out| csv::runs(report, out))?;
     in_pieces(samples, sink, |out| csv::samples(report, out))?;
-    in_pieces(histograms, sink, |out| hgrm::write(report, out))
+    in_pieces(histograms, sink, |out| hgrm::write(report, out))?;
+    in_pieces(page, sink, |out| html::write(report, out))
 }
 
 fn in_pieces(name: &str, sink: &mut Sink<'_>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {

@@ -30,32 +30,41 @@ fn undone(agent: &str, error: &str) -> (String, Body) {
     (agent.to_owned(), Body::Undone(v1::Undone { error: error.to_owned(), at_ns: T0 }))
 }
 
-/// Runs whose variants may still be on when a run left this behind.
-fn standing(noted: &[Fact], events: &[(String, Body)]) -> Vec<RunId> {
+/// Runs whose variants may still be on when a run left this behind, and those whose agents say that they are off.
+fn standing(noted: &[Fact], events: &[(String, Body)]) -> [Vec<RunId>; 2] {
     let mut lab = Lab::new();
     lab.record(Tape::new(1));
     let mut tape = Tape::new(2);
     tape.noted.extend(noted.iter().cloned());
     tape.events.extend(events.iter().cloned());
     lab.record(tape);
-    lab.ledger.standing().unwrap().into_iter().map(|standing| standing.run).collect()
+    [lab.ledger.standing(), lab.ledger.unconfirmed()]
+        .map(|found| found.unwrap().into_iter().map(|standing| standing.run).collect())
 }
 
 #[test]
 fn a_variant_stands_until_everybody_who_keeps_it_has_undone_it() {
     let reverted = Fact::Reverted { at_ns: T0 + S };
     let both = applied(&["a", "b"]);
-    for (noted, events, stands) in [
-        (vec![], vec![], false),
-        (vec![both.clone()], vec![], true),
-        (vec![both.clone(), reverted], vec![], false),
-        (vec![both.clone()], vec![undone("a", "")], true),
-        (vec![both.clone()], vec![undone("a", ""), undone("b", "access denied")], true),
-        (vec![both], vec![undone("a", ""), undone("b", "")], false),
-        (vec![applied(&[])], vec![undone("a", "")], true),
+    // Nobody can be asked whether this one is off.
+    let mut unasked = both.clone();
+    if let Fact::Applied { undo, .. } = &mut unasked {
+        undo.must_hold.clear();
+    }
+    let by_both = || vec![undone("a", ""), undone("b", "")];
+    for (noted, events, stands, is_told) in [
+        (vec![], vec![], false, false),
+        (vec![both.clone()], vec![], true, false),
+        (vec![both.clone(), reverted.clone()], vec![], false, false),
+        (vec![both.clone()], vec![undone("a", "")], true, false),
+        (vec![both.clone()], vec![undone("a", ""), undone("b", "access denied")], true, false),
+        (vec![both.clone()], by_both(), false, true),
+        (vec![both, reverted], by_both(), false, false),
+        (vec![unasked], by_both(), false, false),
+        (vec![applied(&[])], vec![undone("a", "")], true, false),
     ] {
-        let found = standing(&noted, &events);
-        assert_eq!(found, if stands { vec![RunId(2)] } else { vec![] }, "{noted:?} {events:?}");
+        let wanted = [stands, is_told].map(|it| if it { vec![RunId(2)] } else { vec![] });
+        assert_eq!(standing(&noted, &events), wanted, "{noted:?} {events:?}");
     }
 }
 

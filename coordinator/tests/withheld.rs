@@ -36,7 +36,7 @@ fn what_is_withheld_leaves_no_trace_in_any_form() {
     let (small_text, small_files) = forms(&small, false);
     let (large_text, large_files) = forms(&large, false);
     assert_eq!(small_text, large_text);
-    for name in ["runs.csv", "samples.csv", "histograms.hgrm"] {
+    for name in ["runs.csv", "samples.csv", "histograms.hgrm", "report.html"] {
         assert_eq!(small_files[name], large_files[name], "{name}");
     }
     let json = |files: &BTreeMap<String, String>| serde_json::from_str::<Value>(&files["results.json"]).unwrap();

@@ -224,7 +224,7 @@ impl Fold<'_> {
 
     /// The host that the database's figures are of: where its counters are read, else where its process was found.
     /// Without a database there is no such host, whoever observes.
-    fn database_host<'h>(&self, hosts: &'h [HostReport]) -> Option<&'h HostReport> {
+    pub(super) fn database_host<'h>(&self, hosts: &'h [HostReport]) -> Option<&'h HostReport> {
         if !self.outline.has_database() {
             return None;
         }

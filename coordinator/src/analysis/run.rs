@@ -14,6 +14,7 @@ use super::judge;
 use super::requests::{RequestLook, SessionRequests};
 use super::sample::Sample;
 use super::steady::Steady;
+use super::timeline::TimelinePoint;
 use super::verdict::{Reason, Verdict, verdict};
 use super::waits::Wait;
 use super::window::Window;
@@ -71,6 +72,8 @@ pub struct RunReport {
     pub observer: BTreeMap<String, u64>,
     /// Every host over the window.
     pub hosts: Vec<HostReport>,
+    /// The whole run in short, for charts.
+    pub timeline: Vec<TimelinePoint>,
     /// Every interval of the run.
     pub samples: Vec<Sample>,
     /// Every host between its samples.
@@ -209,6 +212,7 @@ impl RunReport {
         report.reasons = judge::reasons(&fold, measured.as_ref());
         if let Some(measured) = measured {
             fold.tell(&measured, &mut report);
+            report.timeline = fold.timeline(&measured);
         }
         report.whole_run = fold.whole_run();
         report.host_series = fold.host_series();
@@ -245,6 +249,7 @@ impl RunReport {
             process_missing: None,
             observer: footprint::observer(&fold.facts),
             hosts: Vec::new(),
+            timeline: Vec::new(),
             samples: Vec::new(),
             host_series: Vec::new(),
             latencies: Vec::new(),

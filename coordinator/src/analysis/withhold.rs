@@ -9,7 +9,7 @@ use super::counters::Counters;
 use super::host::{HostUse, ProcessUse};
 use super::verdict::Reason;
 use super::window::Window;
-use super::{Cell, HostReport, ProfileReport, Report, RunReport};
+use super::{Cell, HostReport, ProfileReport, Report, RunReport, TimelinePoint};
 use crate::ledger::{MeasureFacts, Pace};
 
 impl Report {
@@ -103,6 +103,10 @@ impl RunReport {
             process_missing: self.process_missing,
             observer: BTreeMap::new(),
             hosts: self.hosts.into_iter().map(HostReport::withheld).collect(),
+            timeline: match by_transactions {
+                true => Vec::new(),
+                false => self.timeline.into_iter().map(TimelinePoint::withheld).collect(),
+            },
             samples: Vec::new(),
             host_series: match by_transactions {
                 true => Vec::new(),

@@ -3,6 +3,7 @@
 
 mod agenda;
 pub(super) mod resume;
+mod stages;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use vufleet_proto::v1::job::OnAgentLoss;
 use vufleet_scenarios::plan::{self, PlannedRun};
-use vufleet_scenarios::study::{Repetitions, TargetKind, Until};
+use vufleet_scenarios::study::{Repetitions, TargetKind};
 
 use self::agenda::{Agenda, Past};
 use self::resume::Resumed;
@@ -116,41 +117,10 @@ async fn fly_all(pilot: &mut Pilot, study_id: &StudyId, past: &Past) -> Result<(
         Repetitions::Fixed(blocks) => course.fly(pilot, &plan::of_blocks(&pilot.study, blocks), past).await,
         Repetitions::Until(until) => {
             course.fly(pilot, &plan::pilot(&pilot.study, &until), past).await?;
-            match blocks(pilot, study_id, &until).await? {
-                Some(blocks) => course.fly(pilot, &plan::of_blocks(&pilot.study, blocks), past).await,
-                None => Ok(()),
-            }
+            let plan = stages::decide(pilot, study_id, &until).await?;
+            course.fly(pilot, &plan, past).await
         }
     }
-}
-
-/// How many blocks the pilot asks for; none where runs of it are missing, which the report tells. This is looked at once: an interval
-/// that is looked at until it seems narrow holds the truth too rarely.
-async fn blocks(pilot: &mut Pilot, study_id: &StudyId, until: &Until) -> Result<Option<u32>, Halt> {
-    let id = study_id.0.clone();
-    // For deciding: what is told of it is relative.
-    let report =
-        pilot.core.record.with(move |ledger| analysis::report(ledger, &id, Options { absolute: true })).await?;
-    let Some(blocks) = analysis::blocks_needed(&report) else {
-        let sentence = format!("runs of the pilot's {} blocks are missing: no blocks are added to it", until.min);
-        pilot.teller.warn(sentence).await;
-        return Ok(None);
-    };
-    let varies = report.until.as_ref().and_then(|until| until.sd_percent);
-    let varies = varies.map_or(String::new(), |percent| format!(": {} varies by {percent:.1} %", until.metric));
-    pilot.teller.note(format!("pilot of {} blocks{varies}, {blocks} blocks in all", until.min)).await;
-    if let Some(needed) = report.until.as_ref().filter(|until| until.is_cut()).and_then(|until| until.needed) {
-        let half = until.percent;
-        let sentence = format!(
-            "an interval of \u{b1}{half} % takes {needed} blocks, and max is {}: it will be wider than that",
-            until.max
-        );
-        pilot.teller.warn(sentence).await;
-    }
-    let more = blocks.saturating_sub(until.min);
-    let per_block = plan::duration(&pilot.study).at_least / until.min;
-    preflight::room(pilot, per_block * more).await?;
-    Ok(Some(blocks))
 }
 
 /// A study on its way.

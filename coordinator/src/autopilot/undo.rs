@@ -28,8 +28,8 @@ pub(super) async fn undo(pilot: &mut Pilot, run: RunId, undo: &Undo) -> Result<(
             None => return note_undone(pilot, run).await,
             Some(failure) => failure,
         };
-        // An agent that had no coordinator for too long has done it, and is back to say so.
-        if pilot.core.record.with(|ledger| ledger.standing()).await?.iter().all(|standing| standing.run != run) {
+        // An agent that had no coordinator for too long has done it, and is back to say so. Its word counts where nobody can be asked.
+        if undo.must_hold.is_empty() && is_told_undone(pilot, run).await? {
             return note_undone(pilot, run).await;
         }
         refusals += u32::from(failure.refused);
@@ -38,6 +38,11 @@ pub(super) async fn undo(pilot: &mut Pilot, run: RunId, undo: &Undo) -> Result<(
         }
         pilot.rest(Duration::from_secs(1)).await?;
     }
+}
+
+async fn is_told_undone(pilot: &Pilot, run: RunId) -> Result<bool, Halt> {
+    let standing = pilot.core.record.with(|ledger| ledger.standing()).await?;
+    Ok(standing.iter().all(|standing| standing.run != run))
 }
 
 /// Every step once. Steps may fail where what they undo was never there: what must hold afterwards has the last word.
@@ -74,10 +79,18 @@ async fn note_undone(pilot: &Pilot, run: RunId) -> Result<(), Halt> {
 /// # Errors
 /// When one of them is still on: nothing may be measured on that database.
 pub(super) async fn settle(pilot: &mut Pilot) -> Result<(), Halt> {
-    for standing in pilot.core.record.with(|ledger| ledger.standing()).await? {
-        if !is_here(pilot, &standing) {
-            continue;
+    let (mut standing, mut unconfirmed) =
+        pilot.core.record.with(|ledger| Ok((ledger.standing()?, ledger.unconfirmed()?))).await?;
+    standing.retain(|standing| is_here(pilot, standing));
+    unconfirmed.retain(|told| is_here(pilot, told));
+    for told in unconfirmed {
+        match actions::unmet(pilot, &told.undo.requirements()).await {
+            Ok(unmet) if unmet.is_empty() => note_undone(pilot, told.run).await?,
+            Err(Halt::Stopped) => return Err(Halt::Stopped),
+            Ok(_) | Err(_) => standing.push(told),
         }
+    }
+    for standing in standing {
         match undo(pilot, standing.run, &standing.undo).await {
             Ok(()) => {
                 let Standing { variant, study, run, .. } = &standing;

@@ -127,14 +127,28 @@ impl Standing {
 impl Ledger {
     /// Variants that may still be on, in the order they were applied.
     pub fn standing(&self) -> Result<Vec<Standing>, LedgerError> {
+        self.standing_where(|holders, undone_by| holders.is_empty() || !undone_by.is_superset(holders))
+    }
+
+    /// Variants that agents say they have undone by themselves, where what must hold then can be asked and was not yet.
+    pub fn unconfirmed(&self) -> Result<Vec<Standing>, LedgerError> {
+        let told = self.standing_where(|holders, undone_by| !holders.is_empty() && undone_by.is_superset(holders))?;
+        Ok(told.into_iter().filter(|standing| !standing.undo.must_hold.is_empty()).collect())
+    }
+
+    /// Those that the coordinator applied and did not undo itself, chosen by the agents that keep what undoes them and those that
+    /// have done it.
+    fn standing_where(
+        &self,
+        wanted: impl Fn(&BTreeSet<String>, &BTreeSet<String>) -> bool,
+    ) -> Result<Vec<Standing>, LedgerError> {
         let mut standing = Vec::new();
         for (run, variant, undo, holders) in self.applied()? {
-            if !holders.is_empty() && self.undone_by(run)?.is_superset(&holders) {
-                continue;
+            if wanted(&holders, &self.undone_by(run)?) {
+                let study = self.run(run)?.study;
+                let text = self.study(&study.0)?.text;
+                standing.push(Standing { run, study, text, variant, undo });
             }
-            let study = self.run(run)?.study;
-            let text = self.study(&study.0)?.text;
-            standing.push(Standing { run, study, text, variant, undo });
         }
         Ok(standing)
     }

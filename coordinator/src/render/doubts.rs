@@ -26,12 +26,14 @@ pub(super) fn doubts(report: &Report) -> Vec<String> {
     }
     doubts.extend(unfinished(report));
     doubts.extend(too_few_runs(report));
+    doubts.extend(confounded(report));
     if report.target.shared_host {
         let words = "load and database share a machine and compete for its CPU; put the agents on other hosts";
         doubts.push(words.to_owned());
     }
     doubts.extend(moved_settings(report));
     doubts.extend(without_witness(report));
+    doubts.extend(without_process(report));
     doubts.extend(wide_intervals(report));
     doubts.extend(thin_tails(report));
     doubts
@@ -42,6 +44,15 @@ fn unfinished(report: &Report) -> Option<String> {
         StudyState::Finished => None,
         state => Some(format!("the study is {}; this is what there is of it", state.name())),
     }
+}
+
+fn confounded(report: &Report) -> Option<String> {
+    let grouped = report.schedule.as_ref().is_some_and(|schedule| schedule.order == "grouped");
+    (grouped && report.variants.len() > 1).then(|| {
+        "the order is grouped: what drifted from variant to variant looks like a difference between them; \
+         schedule.order = \"blocks\" tells them apart"
+            .to_owned()
+    })
 }
 
 fn too_few_runs(report: &Report) -> Option<String> {
@@ -80,6 +91,11 @@ fn without_witness(report: &Report) -> Option<String> {
         false => format!("{} keeps no count of its own", report.target.kind),
     };
     alone.then(|| format!("nobody but the virtual users counted: {why}"))
+}
+
+fn without_process(report: &Report) -> Option<String> {
+    let why = report.runs.iter().filter(|run| run.counts()).find_map(|run| run.process_missing.as_ref())?;
+    Some(format!("there is no CPU of the database process, and none per transaction: {why}"))
 }
 
 fn wide_intervals(report: &Report) -> Option<String> {

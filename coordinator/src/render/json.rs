@@ -245,6 +245,6 @@ impl<'a> Run<'a> {
 }
 
 /// An instant as RFC 3339, UTC, to the millisecond.
-pub(super) fn rfc3339(ns: u64) -> Option<String> {
+pub(in crate::render) fn rfc3339(ns: u64) -> Option<String> {
     Timestamp::from_nanosecond(i128::from(ns)).ok().map(|instant| format!("{instant:.3}"))
 }

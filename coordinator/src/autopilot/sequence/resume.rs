@@ -1,12 +1,13 @@
 //! A study that goes on: what the ledger has of it, whether it is the one that was sent, and what is different now.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use vufleet_proto::v1;
-use vufleet_scenarios::plan::{self, PlannedRun};
-use vufleet_scenarios::study::{Repetitions, Study};
+use vufleet_scenarios::plan::PlannedRun;
+use vufleet_scenarios::study::Study;
 
 use super::agenda::Past;
+use super::stages::plan_so_far;
 use crate::allocation::{self, Candidate};
 use crate::analysis::{self, Options, Report, verdict::Verdict};
 use crate::autopilot::Halt;
@@ -39,7 +40,11 @@ pub(in crate::autopilot) async fn find(core: &Core, job: &v1::Job, study: &Study
     let (record, runs, report) = core.record.with(move |ledger| recall(ledger, &wanted)).await?;
     refuse_another(&record, study)?;
     let planned = plan_so_far(study, &report);
-    let past = past(&plan::of_blocks(study, study.schedule.repetitions.at_most()), &runs, &report);
+    let attempts = runs.iter().map(|run| {
+        let PlannedRun { variant, profile, repetition, .. } = &run.planned;
+        ((variant.as_str(), profile.as_str(), *repetition), run.attempt)
+    });
+    let past = past(&planned, attempts, places(&report));
     let left = planned.iter().filter(|run| !past.counted.contains(&run.number)).count();
     if left == 0 && record.state == StudyState::Finished {
         let id = &record.id;
@@ -79,31 +84,35 @@ fn refuse_another(record: &StudyRecord, study: &Study) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The runs that are planned, as far as the pilot of `until` has decided.
-fn plan_so_far(study: &Study, report: &Report) -> Vec<PlannedRun> {
-    match (study.schedule.repetitions, analysis::blocks_needed(report)) {
-        (Repetitions::Fixed(blocks), _) | (Repetitions::Until(_), Some(blocks)) => plan::of_blocks(study, blocks),
-        (Repetitions::Until(until), None) => plan::pilot(study, &until),
-    }
+/// Where a run belongs: variant, profile and repetition. Numbers are those of one version's order.
+type Place<'a> = (&'a str, &'a str, u32);
+
+/// Of each run that counts.
+pub(super) fn places(report: &Report) -> impl Iterator<Item = Place<'_>> {
+    let counted = report.runs.iter().filter(|run| run.verdict() != Verdict::Invalid && !run.superseded);
+    counted.map(|run| (run.variant.as_str(), run.profile.as_str(), run.repetition))
 }
 
-/// What the ledger has of the runs of a plan.
-fn past(plan: &[PlannedRun], runs: &[RunRecord], report: &Report) -> Past {
-    type Place<'a> = (&'a str, &'a str, u32);
-    let numbers: BTreeMap<Place<'_>, u32> =
-        plan.iter().map(|run| ((run.variant.as_str(), run.profile.as_str(), run.repetition), run.number)).collect();
-    let number = |variant: &str, profile: &str, repetition: u32| numbers.get(&(variant, profile, repetition)).copied();
-    let mut attempts = BTreeMap::new();
-    for run in runs {
-        let PlannedRun { variant, profile, repetition, .. } = &run.planned;
-        if let Some(number) = number(variant, profile, *repetition) {
-            let most = attempts.entry(number).or_insert(0);
-            *most = run.attempt.max(*most);
+/// What the ledger has of the runs of a plan: every attempt, and those that count.
+fn past<'a>(
+    plan: &[PlannedRun],
+    attempts: impl Iterator<Item = (Place<'a>, u32)>,
+    counted: impl Iterator<Item = Place<'a>>,
+) -> Past {
+    let place = |run: &PlannedRun| (run.variant.clone(), run.profile.clone(), run.repetition);
+    let numbers: BTreeMap<(String, String, u32), u32> = plan.iter().map(|run| (place(run), run.number)).collect();
+    let number = |(variant, profile, repetition): Place<'_>| {
+        numbers.get(&(variant.to_owned(), profile.to_owned(), repetition)).copied()
+    };
+    let mut past = Past::default();
+    for (place, attempt) in attempts {
+        if let Some(number) = number(place) {
+            let most = past.attempts.entry(number).or_insert(0);
+            *most = attempt.max(*most);
         }
     }
-    let counted = report.runs.iter().filter(|run| run.verdict() != Verdict::Invalid && !run.superseded);
-    let counted: BTreeSet<u32> = counted.filter_map(|run| number(&run.variant, &run.profile, run.repetition)).collect();
-    Past { attempts, counted }
+    past.counted = counted.filter_map(number).collect();
+    past
 }
 
 impl Resumed {
@@ -148,4 +157,28 @@ fn shares<'a>(of: impl Iterator<Item = (&'a str, u32)>) -> String {
     let mut all: Vec<String> = of.map(|(name, vus)| format!("{name} {vus}")).collect();
     all.sort();
     all.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(number: u32, variant: &str, repetition: u32) -> PlannedRun {
+        PlannedRun { number, variant: variant.to_owned(), profile: "4vu".to_owned(), repetition }
+    }
+
+    #[test]
+    fn runs_are_known_by_their_place_and_not_by_another_versions_number() {
+        let plan = [planned(1, "b", 1), planned(2, "a", 1), planned(3, "a", 0)];
+        let attempts = [(("a", "4vu", 1), 1), (("b", "4vu", 1), 2), (("b", "4vu", 1), 1), (("c", "4vu", 1), 1)];
+        let counted = [("a", "4vu", 1), ("a", "4vu", 0), ("a", "8vu", 1)];
+        let past = past(&plan, attempts.into_iter(), counted.into_iter());
+        assert_eq!(past, Past { attempts: [(1, 2), (2, 1)].into(), counted: [2, 3].into() });
+    }
+
+    #[test]
+    fn shares_are_told_alike_whoever_comes_first() {
+        assert_eq!(shares([("load-2", 3), ("load-1", 5)].into_iter()), "load-1 5, load-2 3");
+        assert_eq!(shares(std::iter::empty()), "");
+    }
 }

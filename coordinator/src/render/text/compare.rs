@@ -1,12 +1,12 @@
 //! Two studies beside each other, for a terminal.
 
-use super::changes::{conclusion_of, p_value};
-use super::figures::{plus_minus, signed};
-use super::item;
-use super::table::{self, Align, Column};
+use super::{item, table};
 use crate::analysis::Metric;
 use crate::analysis::compare::{CellName, Comparison, Difference, Side, Step};
 use crate::analysis::statistics::Percent;
+use crate::render::changes::conclusion_of;
+use crate::render::column::{Align, Column};
+use crate::render::figures::{p_value, plus_minus, signed};
 
 /// What people compare first, beside the headline.
 const SHOWN: [Metric; 4] = [Metric::P95Ms, Metric::CpuMsPerTxn, Metric::DbHostCpuPercent, Metric::DbProcessCpuPercent];

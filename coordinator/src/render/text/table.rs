@@ -4,42 +4,10 @@
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ContentArrangement, Table};
 
+use crate::render::column::{Align, Column};
+
 /// Spaces between columns.
 const GAP: usize = 2;
-
-/// Side on which a column's entries are flush.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Align {
-    /// Words.
-    Left,
-    /// Figures.
-    Right,
-}
-
-/// A column with its title and one entry a row.
-#[derive(Debug, Clone)]
-pub(super) struct Column {
-    title: String,
-    align: Align,
-    /// 0: always there. The higher, the sooner it is left out.
-    rank: u8,
-    entries: Vec<String>,
-}
-
-impl Column {
-    pub(super) fn new(title: &str, align: Align, rank: u8, entries: impl Iterator<Item = String>) -> Column {
-        Column { title: title.to_owned(), align, rank, entries: entries.collect() }
-    }
-
-    /// Whether no row has an entry.
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.iter().all(String::is_empty)
-    }
-
-    fn width(&self) -> usize {
-        self.entries.iter().chain([&self.title]).map(|entry| entry.chars().count()).max().unwrap_or(0)
-    }
-}
 
 /// The table in at most `width` columns of a terminal, if the columns of rank 0 fit.
 pub(super) fn fit(mut columns: Vec<Column>, width: usize) -> String {

@@ -25,6 +25,25 @@ pub(super) fn signed(percent: f64) -> String {
     if text == "-0.0" || text == "+0.0" { "0.0".to_owned() } else { text }
 }
 
+/// An interval of a change.
+pub(super) fn interval([low, high]: [f64; 2]) -> String {
+    format!("{} to {}", signed(low), signed(high))
+}
+
+/// A p value; below a thousandth its size is of no interest.
+pub(super) fn p_value(p: f64) -> String {
+    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
+}
+
+/// Words with commas, and "and" before the last.
+pub(super) fn listed(words: &[String]) -> String {
+    match words {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
 /// Digits after the point.
 fn decimals(value: f64) -> usize {
     match value.abs() {

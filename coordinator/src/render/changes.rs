@@ -1,7 +1,7 @@
 //! What the variants change, as a table.
 
-use super::figures::signed;
-use super::table::{Align, Column};
+use super::column::{Align, Column};
+use super::figures::{interval, p_value, signed};
 use crate::analysis::{Cell, Change, Conclusion, Metric, Report};
 
 /// What people compare first.
@@ -11,13 +11,17 @@ const SHOWN_OF_ORDERS: [Metric; 4] = [Metric::Nopm, Metric::P95Ms, Metric::CpuMs
 /// The same where the window is a number of transactions.
 const SHOWN_OF_TRANSACTIONS: [Metric; 3] = [Metric::ServiceMeanMs, Metric::ServiceP95Ms, Metric::CpuMsPerTxn];
 
-/// None where there is nothing to compare.
-pub(super) fn columns(report: &Report) -> Option<Vec<Column>> {
-    let shown: &[Metric] = match (report.by_transactions(), report.is_order_entry()) {
+/// The metrics whose changes are shown before others.
+pub(super) fn shown(report: &Report) -> &'static [Metric] {
+    match (report.by_transactions(), report.is_order_entry()) {
         (true, _) => &SHOWN_OF_TRANSACTIONS,
         (false, true) => &SHOWN_OF_ORDERS,
         (false, false) => &SHOWN,
-    };
+    }
+}
+
+/// None where there is nothing to compare.
+pub(super) fn columns(report: &Report, shown: &[Metric]) -> Option<Vec<Column>> {
     let rows: Vec<(&Cell, Metric, &Change)> = report
         .cells
         .iter()
@@ -34,23 +38,25 @@ pub(super) fn columns(report: &Report) -> Option<Vec<Column>> {
         column("variant", Align::Left, 0, &|cell, _, _| cell.variant.clone()),
         column("metric", Align::Left, 0, &|_, metric, _| metric.name().to_owned()),
         column("change", Align::Right, 0, &|_, _, change| format!("{}%", signed(change.change.percent))),
-        column("interval", Align::Right, 0, &|_, _, change| {
-            let [low, high] = change.change.ci;
-            format!("{} to {}", signed(low), signed(high))
+        column("interval", Align::Right, 0, &|_, _, change| interval(change.change.ci)),
+        column("unpaired", Align::Right, 7, &|_, _, change| {
+            change.welch.as_ref().map_or_else(String::new, |welch| interval(welch.ci))
         }),
         column("p", Align::Right, 5, &|_, _, change| p_value(change.p)),
         column("p (Holm)", Align::Right, 4, &|_, _, change| p_value(change.p_holm)),
+        column("detectable", Align::Right, 6, &|_, _, change| format!("{:.1}%", change.detectable_percent)),
         column("n", Align::Right, 2, &|_, _, change| change.n.to_string()),
         column("conclusion", Align::Left, 0, &|_, _, change| conclusion(change)),
     ])
 }
 
-pub(super) fn p_value(p: f64) -> String {
-    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
-}
-
+/// The conclusion in words, with what stands against it.
 fn conclusion(change: &Change) -> String {
-    conclusion_of(change.conclusion, change.not_after_correction_for)
+    let words = conclusion_of(change.conclusion, change.not_after_correction_for);
+    match change.below_noise_floor && change.conclusion != Conclusion::NoDifferenceShown {
+        true => format!("{words}, within the noise floor"),
+        false => words,
+    }
 }
 
 /// What was shown, and what only without correction.
