@@ -277,9 +277,11 @@ impl Report {
         short.map(|cell| format!("{} {} has {} of {}", cell.variant, cell.profile, cell.n, self.repetitions)).collect()
     }
 
-    /// Whether the workload is TPROC-C.
+    /// Whether the workload is TPROC-C and enters orders: a mix without any has nothing to count them by.
     pub fn is_order_entry(&self) -> bool {
+        let enters = |mix: &Value| mix.get("new_order").and_then(Value::as_u64) != Some(0);
         self.workload.get("kind").and_then(Value::as_str) == Some("tprocc")
+            && self.workload.get("mix").is_none_or(enters)
     }
 
     /// What the report is about first of all.
