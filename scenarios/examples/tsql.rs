@@ -11,7 +11,7 @@ use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{self, Edits, READY, Study, TargetKind};
 use vufleet_scenarios::tprocc::{self, Calls, TprocC};
 use vufleet_scenarios::workload::{Schema, Workload};
-use vufleet_scenarios::{backup, census};
+use vufleet_scenarios::{backup, census, counters};
 use vufleet_scenarios::{check, settings, study::Workload as Chosen};
 
 const DIALECT: Dialect = Dialect::Mssql;

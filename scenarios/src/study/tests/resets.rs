@@ -72,7 +72,7 @@ fn what_cannot_be_meant_is_refused() {
             ("reset={ before = 'run', method = { sql = ['x'], command = 'c' } }", "reset.method", "sql and command"),
             ("reset={ before = 'run', method = { command = 'c' } }", "reset.method", "a command needs agent"),
             ("reset={ before = 'run', method = { backup = '/b' } }", "reset.method", "only SQL Server restores"),
-            ("reset={ before = 'run', method = 'rebuild', timeout = '0s' }", "reset.timeout", "1s to 1d"),
+            ("reset={ before = 'run', method = 'rebuild', timeout = '0s' }", "reset.timeout", "1s to 24h"),
             ("reset={ before = 'run', method = 'rebuild', keep = true }", "reset.keep", "no such key"),
         ],
     );
