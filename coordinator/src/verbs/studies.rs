@@ -101,8 +101,8 @@ impl Line {
     /// When it ended and why, as far as there is something to say.
     fn end(&self) -> String {
         let ended = self.study.ended_ns.map(instant);
-        let parts = ended.into_iter().chain((!self.study.message.is_empty()).then(|| self.study.message.clone()));
-        parts.collect::<Vec<_>>().join(": ")
+        let why = self.study.message.lines().next().map(str::to_owned);
+        ended.into_iter().chain(why).collect::<Vec<_>>().join(": ")
     }
 }
 
