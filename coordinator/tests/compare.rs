@@ -18,7 +18,7 @@ const BLOCKS: u32 = 5;
 /// A baseline and an audit at 16 users. `rates` are transactions a second and agent of both; blocks differ a little.
 fn lab(rates: [u64; 2], relative_only: bool, edit: impl Fn(String) -> String, tape: impl Fn(&mut Tape)) -> Lab {
     let study = edit(format!(
-        "{STUDY}[[variants]]\nname = \"baseline\"\n[[variants]]\nname = \"audit\"\n[report]\nrelative_only = {relative_only}\n"
+        "{STUDY}[[variants]]\nname = \"baseline\"\n[[variants]]\nname = \"audit\"\nobserver = {{ preset = \"userstat\" }}\n[report]\nrelative_only = {relative_only}\n"
     ));
     let mut lab = Lab::of(&study.replace("repetitions = 3", "repetitions = 5"));
     for block in 1..=BLOCKS {

@@ -261,7 +261,8 @@ mod tests {
             };
             let (variant, profile) = state.split_once('/').unwrap_or((state, "4vu"));
             let (variant, profile) = (variant.to_owned(), profile.to_owned());
-            track.readings.push(Reading { run: index as u64, variant, profile, moment });
+            let run = index as u64 - u64::from(moment == Moment::Last);
+            track.readings.push(Reading { run, variant, profile, moment });
             if last != Some(*value) {
                 last = Some(*value);
                 let value = (*value != "-").then(|| (*value).to_owned());
