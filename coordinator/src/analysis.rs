@@ -35,7 +35,7 @@ pub mod window;
 mod withhold;
 pub mod witness;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -118,6 +118,32 @@ pub struct Report {
     pub cells: Vec<Cell>,
     /// Every run that ended, invalid ones included, in the order they were made.
     pub runs: Vec<RunReport>,
+    /// What the runs' samples have figures of.
+    pub columns: SampleColumns,
+}
+
+/// What the samples of a study's runs have figures of, all runs together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SampleColumns {
+    /// Transaction kinds.
+    pub kinds: BTreeSet<String>,
+    /// The database's own counters.
+    pub counters: BTreeSet<String>,
+    /// Whether single sessions were looked at.
+    pub requests: bool,
+}
+
+impl SampleColumns {
+    fn take(&mut self, run: &RunReport) {
+        let kinds = run.samples.iter().flat_map(|sample| &sample.kinds);
+        for kind in kinds {
+            if !self.kinds.contains(&kind.kind) {
+                self.kinds.insert(kind.kind.clone());
+            }
+        }
+        self.counters.extend(run.counters.names.iter().cloned());
+        self.requests |= !run.looks.is_empty();
+    }
 }
 
 /// The database as the runs found it.
@@ -153,8 +179,31 @@ pub struct ProfileReport {
 /// Reports on a study (its id, a prefix of it, or `last`). Absolute figures that the study withholds are left out here,
 /// once, unless the options ask for them: no renderer ever sees them.
 pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, LedgerError> {
+    made(ledger, study, options, &mut |run| run)
+}
+
+/// The same without what was recorded second by second, of which a study of hundreds of runs has gigabytes:
+/// [`run_of`] has it run by run.
+pub fn brief(ledger: &Ledger, study: &str, options: Options) -> Result<Report, LedgerError> {
+    made(ledger, study, options, &mut RunReport::without_series)
+}
+
+/// A run of a report with everything that was recorded of it, as far as the report does not withhold it.
+pub fn run_of(ledger: &Ledger, report: &Report, told: &RunReport) -> Result<RunReport, LedgerError> {
+    let run = run(ledger, RunId(told.run))?;
+    Ok(if report.withheld { run.withheld(report.by_transactions()) } else { run })
+}
+
+/// A report of runs of each of which something is kept.
+fn made(
+    ledger: &Ledger,
+    study: &str,
+    options: Options,
+    keep: &mut dyn FnMut(RunReport) -> RunReport,
+) -> Result<Report, LedgerError> {
     let study = ledger.study(study)?;
     let mut runs = Vec::new();
+    let mut columns = SampleColumns::default();
     let mut interval_ns = None;
     let records = ledger.runs(&study.id)?;
     let facts = records.iter().map(|run| Ok((run, ledger.facts(run.id)?))).collect::<Result<Vec<_>, LedgerError>>()?;
@@ -164,10 +213,13 @@ pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, 
             continue; // under way
         }
         interval_ns = interval_ns.or(run.facts.as_ref().map(|facts| facts.interval_ns));
-        runs.extend(fold_run(ledger, &study.outline, run)?);
+        if let Some(run) = fold_run(ledger, &study.outline, run)? {
+            columns.take(&run);
+            runs.push(keep(run));
+        }
     }
     supersede(&mut runs);
-    let report = Report { settings, ..Report::of(study, runs, interval_ns) };
+    let report = Report { settings, columns, ..Report::of(study, runs, interval_ns) };
     Ok(if report.relative_only && !options.absolute { report.withheld() } else { report })
 }
 
@@ -255,6 +307,7 @@ impl Report {
             variants: outline.variants,
             workload,
             runs,
+            columns: SampleColumns::default(),
         }
     }
 

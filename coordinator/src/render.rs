@@ -20,7 +20,7 @@ use std::io::{self, Write};
 
 pub use text::{comparison, text};
 
-use crate::analysis::Report;
+use crate::analysis::{Report, RunReport};
 
 /// Names of the files that [`files`] writes, in that order.
 pub const FILE_NAMES: [&str; 5] = ["results.json", "runs.csv", "samples.csv", "histograms.hgrm", "report.html"];
@@ -31,12 +31,15 @@ const PIECE_BYTES: usize = 64 * 1024;
 /// Takes the next piece of a file: its name, and bytes that follow those of the piece before.
 pub type Sink<'a> = dyn FnMut(&str, &[u8]) -> io::Result<()> + 'a;
 
+/// Finds a run of a report with everything that was recorded of it, for the one file that has all of that.
+pub type Series<'a> = dyn FnMut(&RunReport) -> io::Result<RunReport> + 'a;
+
 /// Writes every result file piece by piece, one file after the other. Each gets at least one piece.
-pub fn files(report: &Report, sink: &mut Sink<'_>) -> io::Result<()> {
+pub fn files(report: &Report, series: &mut Series<'_>, sink: &mut Sink<'_>) -> io::Result<()> {
     let [results, runs, samples, histograms, page] = FILE_NAMES;
     in_pieces(results, sink, |out| json::write(report, out))?;
     in_pieces(runs, sink, |out| csv::runs(report, out))?;
-    in_pieces(samples, sink, |out| csv::samples(report, out))?;
+    in_pieces(samples, sink, |out| csv::samples(report, series, out))?;
     in_pieces(histograms, sink, |out| hgrm::write(report, out))?;
     in_pieces(page, sink, |out| html::write(report, out))
 }

@@ -8,6 +8,7 @@ use std::io;
 use serde_json::Value;
 use synthetic::audit::{all_files, lab, told};
 use synthetic::{AGENTS, LOAD_S, Lab, RAMP_UP_S, STUDY, Tape, WINDOW_S, near};
+use vufleet::analysis::{self, Options, RunReport};
 use vufleet::render::{FILE_NAMES, files, text};
 use vufleet_proto::v1;
 use vufleet_proto::v1::event::Body;
@@ -17,7 +18,7 @@ fn every_file_is_written_in_order_and_in_pieces() {
     let report = told(&lab(1, false), false);
     let mut names: Vec<String> = Vec::new();
     let mut pieces = 0;
-    files(&report, &mut |name, bytes| {
+    files(&report, &mut |run| Ok(run.clone()), &mut |name, bytes| {
         if names.last().is_none_or(|last| last != name) {
             names.push(name.to_owned());
         }
@@ -34,7 +35,7 @@ fn every_file_is_written_in_order_and_in_pieces() {
 fn a_sink_that_fails_ends_the_writing() {
     let report = told(&lab(1, false), false);
     let mut calls = 0;
-    let result = files(&report, &mut |_, _| {
+    let result = files(&report, &mut |run| Ok(run.clone()), &mut |_, _| {
         calls += 1;
         Err(io::Error::other("the operator is gone"))
     });
@@ -312,4 +313,25 @@ fn the_table_fits_the_terminal() {
         assert!(text.contains("run 10 (16vu audit, repetition 2): invalid, left out:"), "{text}");
     }
     assert!(text(&report, 120).contains("QPS"));
+}
+
+/// What a report of hundreds of runs leaves out until it is wanted is written all the same.
+#[test]
+fn runs_found_one_by_one_make_the_same_files() {
+    let lab = lab(1, false);
+    for absolute in [true, false] {
+        let whole = told(&lab, absolute);
+        let brief = analysis::brief(&lab.ledger, "last", Options { absolute }).unwrap();
+        assert!(brief.runs.iter().all(|run| run.samples.is_empty() && run.host_series.is_empty()));
+        let mut found: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        let mut series = |told: &RunReport| Ok(analysis::run_of(&lab.ledger, &brief, told).unwrap());
+        files(&brief, &mut series, &mut |name, bytes| {
+            found.entry(name.to_owned()).or_default().extend(bytes);
+            Ok(())
+        })
+        .unwrap();
+        for (name, text) in all_files(&whole) {
+            assert_eq!(String::from_utf8(found.remove(&name).unwrap()).unwrap(), text, "{name}");
+        }
+    }
 }

@@ -122,7 +122,7 @@ fn what_an_observer_did_is_in_the_results() {
     lab.record(tape);
     lab.finish();
     let mut files = std::collections::BTreeMap::new();
-    vufleet::render::files(&lab.report(), &mut |name: &str, bytes: &[u8]| {
+    vufleet::render::files(&lab.report(), &mut |run| Ok(run.clone()), &mut |name: &str, bytes: &[u8]| {
         files.insert(name.to_owned(), bytes.to_vec());
         Ok(())
     })

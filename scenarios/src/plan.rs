@@ -147,7 +147,7 @@ fn block(study: &Study, repetition: u32) -> Vec<Cell<'_>> {
     cells
 }
 
-/// How long a study takes when nothing goes wrong, resets apart.
+/// How long a study takes when nothing goes wrong, resets apart: what they take nobody knows before, but their warm-up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanTime {
     /// A run of each profile, in the study's order.
@@ -208,13 +208,16 @@ pub fn duration(study: &Study) -> PlanTime {
     let variants = u32::try_from(study.variants.len()).expect("variants are few");
     let pass: Duration = runs.iter().map(RunTime::at_least).sum();
     let switched = if study.switches.is_empty() { Duration::ZERO } else { pass };
-    let of_blocks = |blocks: u32| pass * variants * blocks + switched;
+    // Where not every run has a reset before it.
+    let warming = |blocks: u32| match &study.reset {
+        Some(Reset { before: ResetBefore::Variant, warm_up, .. }) if !warm_up.is_zero() => {
+            *warm_up * u32::try_from(resets(study, &of_blocks(study, blocks))).expect("resets are few")
+        }
+        _ => Duration::ZERO,
+    };
+    let length = |blocks: u32| pass * variants * blocks + switched + warming(blocks);
     let repetitions = schedule.repetitions;
-    PlanTime {
-        runs,
-        total: measure.map(|_| of_blocks(repetitions.at_most())),
-        at_least: of_blocks(repetitions.at_least()),
-    }
+    PlanTime { runs, total: measure.map(|_| length(repetitions.at_most())), at_least: length(repetitions.at_least()) }
 }
 
 #[cfg(test)]
@@ -358,6 +361,9 @@ mod tests {
         for (before, count) in [(ResetBefore::Run, 8), (ResetBefore::Variant, 2)] {
             study.reset = Some(Reset::new(before, ResetMethod::Rebuild));
             assert_eq!(resets(&study, &runs), count, "{before:?}");
+            let cold = duration(&study).at_least;
+            study.reset.as_mut().unwrap().warm_up = Duration::from_secs(60);
+            assert_eq!(duration(&study).at_least - cold, Duration::from_secs(60 * count as u64), "{before:?}");
         }
     }
 

@@ -185,6 +185,17 @@ impl RunReport {
         verdict(&self.reasons)
     }
 
+    /// The same without what was recorded second by second.
+    pub(super) fn without_series(self) -> RunReport {
+        RunReport {
+            samples: Vec::new(),
+            host_series: Vec::new(),
+            counters: Counters::default(),
+            looks: Vec::new(),
+            ..self
+        }
+    }
+
     /// Whether its cell counts it.
     pub fn counts(&self) -> bool {
         self.repetition > 0 && self.verdict() != Verdict::Invalid && !self.superseded

@@ -9,7 +9,7 @@ use super::counters::Counters;
 use super::host::{HostUse, ProcessUse};
 use super::verdict::Reason;
 use super::window::Window;
-use super::{Cell, HostReport, ProfileReport, Report, RunReport, TimelinePoint};
+use super::{Cell, HostReport, ProfileReport, Report, RunReport, SampleColumns, TimelinePoint};
 use crate::ledger::{MeasureFacts, Pace};
 
 impl Report {
@@ -42,6 +42,7 @@ impl Report {
             profiles: self.profiles.into_iter().map(ProfileReport::withheld).collect(),
             cells: self.cells.into_iter().map(Cell::withheld).collect(),
             runs: self.runs.into_iter().map(|run| run.withheld(by_transactions)).collect(),
+            columns: SampleColumns::default(),
         }
     }
 }
@@ -77,7 +78,7 @@ impl Cell {
 
 impl RunReport {
     /// How long a fixed number of transactions took is a throughput too.
-    fn withheld(self, by_transactions: bool) -> RunReport {
+    pub(super) fn withheld(self, by_transactions: bool) -> RunReport {
         RunReport {
             run: self.run,
             variant: self.variant,

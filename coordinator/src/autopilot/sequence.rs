@@ -6,6 +6,7 @@ pub(super) mod resume;
 mod stages;
 
 use std::collections::BTreeSet;
+use std::io;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -19,8 +20,8 @@ use super::pilot::{Ask, Pilot};
 use super::roster::{self, Roster};
 use super::run::{Order, Trouble, fly, settings};
 use super::{Halt, preflight, reset, undo};
-use crate::analysis::{self, Options, verdict::Verdict};
-use crate::ledger::{RunId, StudyFacts, StudyId, StudyState};
+use crate::analysis::{self, Options, RunReport, verdict::Verdict};
+use crate::ledger::{LedgerError, RunId, StudyFacts, StudyId, StudyState};
 use crate::render;
 
 /// Width of the table: a terminal's usual one.
@@ -230,13 +231,14 @@ async fn report(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
         .core
         .record
         .with(move |ledger| {
-            let report = analysis::report(ledger, &id, Options { absolute })?;
+            let report = analysis::brief(ledger, &id, Options { absolute })?;
             let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-            render::files(&report, &mut |name: &str, bytes: &[u8]| {
+            let mut series = |told: &RunReport| analysis::run_of(ledger, &report, told).map_err(io::Error::other);
+            render::files(&report, &mut series, &mut |name: &str, bytes: &[u8]| {
                 files.push((name.to_owned(), bytes.to_vec()));
                 Ok(())
             })
-            .expect("a vector takes every byte");
+            .map_err(|error| error.downcast::<LedgerError>().expect("a vector takes every byte"))?;
             Ok((render::text(&report, TABLE_WIDTH), report.short_cells(), files))
         })
         .await?;

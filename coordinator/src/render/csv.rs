@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use vufleet_scenarios::session::FaultKind;
 
+use super::Series;
 use super::json::rfc3339;
 use crate::analysis::fold::HostKey;
 use crate::analysis::host::HostUse;
@@ -97,26 +98,20 @@ fn run_fields(report: &Report, run: &RunReport) -> Vec<String> {
     fields
 }
 
-pub(super) fn samples(report: &Report, out: &mut dyn Write) -> io::Result<()> {
-    let kinds: BTreeSet<&str> = report
-        .runs
-        .iter()
-        .flat_map(|run| &run.samples)
-        .flat_map(|sample| &sample.kinds)
-        .map(|kind| kind.kind.as_str())
-        .collect();
+pub(super) fn samples(report: &Report, series: &mut Series<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let kinds: BTreeSet<&str> = report.columns.kinds.iter().map(String::as_str).collect();
     let mut writer = csv::Writer::from_writer(out);
     let header = SAMPLE.into_iter().chain(SAMPLE_LOAD).chain(SAMPLE_HOST).map(str::to_owned);
     let of_kinds = kinds.iter().flat_map(|kind| SAMPLE_KIND.into_iter().map(move |name| format!("{kind}_{name}")));
-    let counters: BTreeSet<&str> = report.runs.iter().flat_map(|run| &run.counters.names).map(String::as_str).collect();
-    let looked = report.runs.iter().any(|run| !run.looks.is_empty());
-    let of_requests: &[&str] = if looked { &SAMPLE_REQUEST } else { &[] };
+    let counters: BTreeSet<&str> = report.columns.counters.iter().map(String::as_str).collect();
+    let of_requests: &[&str] = if report.columns.requests { &SAMPLE_REQUEST } else { &[] };
     let last = counters.iter().chain(of_requests).map(|name| (*name).to_owned());
     let header: Vec<String> = header.chain(of_kinds).chain(last).collect();
     writer.write_record(&header)?;
-    for run in &report.runs {
-        let looks = run.looks.iter().map(|look| request_row(run, look, header.len()));
-        for mut row in rows(run, &kinds, &counters).chain(looks) {
+    for told in &report.runs {
+        let run = series(told)?;
+        let looks = run.looks.iter().map(|look| request_row(&run, look, header.len()));
+        for mut row in rows(&run, &kinds, &counters).chain(looks) {
             row.resize(header.len(), String::new());
             writer.write_record(row)?;
         }

@@ -6,6 +6,7 @@
 
 mod changes;
 mod course;
+mod distributions;
 mod families;
 mod latencies;
 mod levels;

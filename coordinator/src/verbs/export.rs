@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::analysis::{self, Options};
+use crate::analysis::{self, Options, RunReport};
 use crate::args::Export;
 use crate::exit::Exit;
 use crate::ledger::Ledger;
@@ -13,10 +13,11 @@ use crate::results::{DIRECTORY, Results};
 /// Writes the files.
 pub fn run(args: &Export) -> anyhow::Result<Exit> {
     let ledger = Ledger::read_only(&args.ledger.data)?;
-    let report = analysis::report(&ledger, &args.id, Options { absolute: args.absolute })?;
+    let report = analysis::brief(&ledger, &args.id, Options { absolute: args.absolute })?;
     let directory = args.out.clone().unwrap_or_else(|| Path::new(DIRECTORY).join(&report.study_id));
     let mut results = Results::open(&directory)?;
-    render::files(&report, &mut |name, data| results.piece(name, data).map_err(io::Error::other))?;
+    let mut series = |told: &RunReport| analysis::run_of(&ledger, &report, told).map_err(io::Error::other);
+    render::files(&report, &mut series, &mut |name, data| results.piece(name, data).map_err(io::Error::other))?;
     for path in results.keep()? {
         println!("{}", path.display());
     }

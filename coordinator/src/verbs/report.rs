@@ -12,7 +12,7 @@ const WIDTH: u16 = 160;
 /// Prints the table.
 pub fn run(args: &Report) -> anyhow::Result<Exit> {
     let ledger = Ledger::read_only(&args.ledger.data)?;
-    let report = analysis::report(&ledger, &args.id, Options { absolute: args.absolute })?;
+    let report = analysis::brief(&ledger, &args.id, Options { absolute: args.absolute })?;
     let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0);
     print!("{}", render::text(&report, width));
     Ok(Exit::Done)

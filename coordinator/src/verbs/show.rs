@@ -13,7 +13,7 @@ use super::studies::instant;
 pub fn run(args: &Show) -> anyhow::Result<Exit> {
     let ledger = Ledger::read_only(&args.ledger.data)?;
     let study = ledger.study(&args.id)?;
-    let report = analysis::report(&ledger, &args.id, Options { absolute: args.absolute })?;
+    let report = analysis::brief(&ledger, &args.id, Options { absolute: args.absolute })?;
     print!("{}", heading(&study, &report));
     if !report.runs.is_empty() {
         println!("{}", runs(&report).trim_fmt());

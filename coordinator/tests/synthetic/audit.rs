@@ -65,7 +65,7 @@ pub fn told(lab: &Lab, absolute: bool) -> Report {
 
 pub fn all_files(report: &Report) -> BTreeMap<String, String> {
     let mut found: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    files(report, &mut |name, bytes| {
+    files(report, &mut |run| Ok(run.clone()), &mut |name, bytes| {
         found.entry(name.to_owned()).or_default().extend(bytes);
         Ok(())
     })

@@ -7,7 +7,7 @@ use serde::Serialize;
 use vufleet_scenarios::study;
 
 use super::CellName;
-use crate::analysis::{Options, Report, RunReport, report};
+use crate::analysis::{Options, Report, RunReport, brief};
 use crate::ledger::{Ledger, LedgerError};
 
 /// A study with all its figures, withheld or not: for comparing, not for telling.
@@ -48,7 +48,7 @@ impl Subject {
     /// A study of a ledger: its id, the beginning of it, or `last`.
     pub fn read(ledger: &Ledger, id: &str) -> Result<Subject, LedgerError> {
         let record = ledger.study(id)?;
-        let report = report(ledger, &record.id.0, Options { absolute: true })?;
+        let report = brief(ledger, &record.id.0, Options { absolute: true })?;
         let (begun_ns, ended_ns) = (record.facts.begun_ns, record.ended_ns);
         Ok(Subject { report, keys: study::keys(&record.text), ledger: ledger.identity()?, begun_ns, ended_ns })
     }

@@ -65,7 +65,7 @@ fn recall(ledger: &mut Ledger, wanted: &str) -> Result<(StudyRecord, Vec<RunReco
     let record = ledger.study(wanted)?;
     let runs = ledger.runs(&record.id)?;
     // For deciding: nothing of it is told.
-    let report = analysis::report(ledger, &record.id.0, Options { absolute: true })?;
+    let report = analysis::brief(ledger, &record.id.0, Options { absolute: true })?;
     Ok((record, runs, report))
 }
 

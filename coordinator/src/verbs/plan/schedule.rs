@@ -65,9 +65,6 @@ pub(super) fn more(study: &Study) -> String {
         let switches = switches.collect::<Vec<_>>().join(", ");
         lines.push_str(&format!("runs without a block come last and show switches: {switches}\n"));
     }
-    if let Some(reset) = &study.reset {
-        lines.push_str(&format!("reset: {reset}\n"));
-    }
     lines
 }
 

@@ -52,6 +52,10 @@ fn an_interrupt_or_a_kill_in_mid_reset_leaves_a_whole_file_and_the_next_run_goes
     assert_eq!(left_behind(&lab).len(), 1, "the copy: {:?}", left_behind(&lab));
     lab.run(&format!("check study.toml {INSERTS}")).expect(0).says(&["an earlier study has left a copy of the data"]);
 
+    lab.run("run --resume last").expect(0).says(&["goes back to the copy that an interrupted study has left"]);
+    assert_eq!(rows(&lab, INSERTED), 1_000, "as before the study");
+    assert_eq!(left_behind(&lab), [""; 0]);
+
     let (job, somebody) = held(&lab, "--set name=killed");
     job.kill();
     lab.assert_deserted();
@@ -59,7 +63,7 @@ fn an_interrupt_or_a_kill_in_mid_reset_leaves_a_whole_file_and_the_next_run_goes
     assert!(rows(&lab, INSERTED) > 1_000);
     let again = lab.run(&format!("run study.toml {INSERTS}")).expect(0);
     let again = again.says(&["goes back to the copy that an interrupted study has left"]);
-    assert_eq!(rows(&lab, INSERTED), 1_000, "as before all three studies:\n{again}");
+    assert_eq!(rows(&lab, INSERTED), 1_000, "as before both studies:\n{again}");
     assert_eq!(left_behind(&lab), [""; 0]);
 }
 

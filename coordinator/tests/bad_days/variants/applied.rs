@@ -61,6 +61,22 @@ fn a_variant_that_somebody_else_ended_makes_its_run_invalid_and_the_group_runs_a
     assert_eq!(flush(&server), BEFORE);
 }
 
+#[test]
+fn a_study_that_ended_short_of_runs_makes_them_when_it_goes_on() {
+    let (server, lab) = at_work(&only_lazy());
+    let mut job = lab.start("run study.toml --set schedule.max_repeats=0 --set schedule.measure=4s");
+    lab.await_load(&mut job, 1, 1);
+    server.sql("SET GLOBAL innodb_flush_log_at_trx_commit = 1").unwrap();
+    job.end().expect(3).says(&["fewer valid runs than asked for: lazy 4vu has 0 of 1", "vufleet run --resume"]);
+    lab.run("studies").expect(0).says(&["finished", "fewer valid runs than asked for", "can go on"]);
+    eventually("the run is made", || lab.run("run --resume last --out out").code == 0);
+    let results = files::results(&lab.path("out"));
+    let (first, last) = files::ends(&results);
+    assert!(first["attempt"] == 1 && !files::counts(first) && files::counts(last), "{}", files::story(&results));
+    lab.run("run --resume last").refused(&["is finished, and each of its 1 runs counts"]);
+    assert_eq!(flush(&server), BEFORE);
+}
+
 /// Repeating will not help a statement that the server does not understand.
 #[test]
 fn a_variant_that_cannot_be_applied_ends_the_study_and_is_undone_as_far_as_it_got() {
