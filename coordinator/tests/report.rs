@@ -295,3 +295,18 @@ fn the_window_begins_where_the_report_says() {
     assert_eq!(inside, 2 * WINDOW_S);
     assert_eq!(run.samples.len() as u64, 2 * (LOAD_S + 1));
 }
+
+#[test]
+fn order_entry_without_orders_is_told_by_its_transactions() {
+    let study = |mix: &str| {
+        let oltp = "kind = \"oltp\"\nscript = \"read_write\"\ntables = 10\ntable_size = 25000";
+        STUDY.replace(oltp, &format!("kind = \"tprocc\"\nwarehouses = 2\n{mix}"))
+    };
+    for (mix, headline) in [
+        ("", Metric::Nopm),
+        ("mix = { new_order = 1, stock_level = 1 }", Metric::Nopm),
+        ("mix = { order_status = 1, stock_level = 1 }", Metric::Tps),
+    ] {
+        assert_eq!(Lab::of(&study(mix)).report().headline(), headline, "{mix}");
+    }
+}
