@@ -33,12 +33,20 @@ pub(super) fn section(report: &Report, page: &mut Page) {
     ));
     for (index, metric) in metrics.iter().enumerate() {
         let fold = if index == 0 { Fold::Open } else { Fold::Closed };
-        page.folded(&labels::axis(*metric), fold, |page| {
+        page.folded(&title(report, *metric), fold, |page| {
             page.table(&means(report, *metric));
             if let Some(columns) = changes::columns(report, &[*metric]) {
                 page.table(&columns);
             }
         });
+    }
+}
+
+/// With the unit, unless only changes of it are told.
+fn title(report: &Report, metric: Metric) -> String {
+    match report.cells.iter().any(|cell| cell.metrics.get(metric).is_some()) {
+        true => labels::axis(metric),
+        false => labels::capital(labels::name(metric)),
     }
 }
 
