@@ -38,6 +38,7 @@ pub mod witness;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use vufleet_scenarios::study::Order;
 
 pub use block_drift::BlockDrift;
 pub use cell::Cell;
@@ -218,7 +219,7 @@ fn made(
             runs.push(keep(run));
         }
     }
-    supersede(&mut runs);
+    supersede(&mut runs, Grouping::of(&study.outline));
     let report = Report { settings, columns, ..Report::of(study, runs, interval_ns) };
     Ok(if report.relative_only && !options.absolute { report.withheld() } else { report })
 }
@@ -247,11 +248,23 @@ fn fold_run(ledger: &Ledger, outline: &Outline, run: &RunRecord) -> Result<Optio
     Ok(Some(fold.finish()))
 }
 
-/// Of several attempts at one run, the last that may be believed counts.
-fn supersede(runs: &mut [RunReport]) {
+/// Of several attempts at one run, the last that may be believed counts. Variants are compared within the rounds that were made
+/// together: once a group's next round has begun, nothing of the rounds before counts, whatever becomes of it.
+fn supersede(runs: &mut [RunReport], grouping: Grouping) {
     let mut counting: BTreeMap<(String, String, u32), usize> = BTreeMap::new();
+    let mut rounds: BTreeMap<(String, u32), Vec<usize>> = BTreeMap::new();
     for index in 0..runs.len() {
         let run = &runs[index];
+        if grouping == Grouping::Together && run.repetition > 0 {
+            let round = rounds.entry((run.profile.clone(), run.repetition)).or_default();
+            if round.iter().any(|earlier| runs[*earlier].variant == run.variant) {
+                for earlier in std::mem::take(round) {
+                    runs[earlier].superseded = runs[earlier].verdict() != Verdict::Invalid;
+                }
+            }
+            round.push(index);
+            continue;
+        }
         if run.verdict() == Verdict::Invalid {
             continue;
         }
@@ -259,6 +272,22 @@ fn supersede(runs: &mut [RunReport]) {
         if let Some(earlier) = counting.insert(place, index) {
             runs[earlier].superseded = true;
         }
+    }
+}
+
+/// Whether an invalid run is made again alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grouping {
+    /// With the other variants of its profile and block.
+    Together,
+    /// By itself: the variants' runs are hours apart anyway.
+    Alone,
+}
+
+impl Grouping {
+    fn of(outline: &Outline) -> Grouping {
+        let is_in_blocks = outline.schedule.as_ref().is_some_and(|schedule| schedule.order == Order::Blocks.name());
+        if is_in_blocks { Grouping::Together } else { Grouping::Alone }
     }
 }
 
@@ -332,9 +361,7 @@ impl Report {
 
     /// Whether the workload is TPROC-C and enters orders: a mix without any has nothing to count them by.
     pub fn is_order_entry(&self) -> bool {
-        let enters = |mix: &Value| mix.get("new_order").and_then(Value::as_u64) != Some(0);
-        self.workload.get("kind").and_then(Value::as_str) == Some("tprocc")
-            && self.workload.get("mix").is_none_or(enters)
+        self.workload.get("kind").and_then(Value::as_str) == Some("tprocc") && enters_orders(&self.workload)
     }
 
     /// What the report is about first of all.
@@ -368,13 +395,19 @@ impl ProfileReport {
 
 /// The metrics whose way over the blocks and whose outliers are told of.
 fn watched(outline: &Outline) -> Vec<Metric> {
-    let order_entry = outline.profiles.iter().any(|profile| profile.order_entry.is_some());
+    let order_entry =
+        outline.profiles.iter().any(|profile| profile.order_entry.is_some() && enters_orders(&profile.workload));
     let speed: &[Metric] = match (outline.measure, order_entry) {
         (MeasureFacts::Transactions(_), _) => &[Metric::ServiceMeanMs, Metric::ServiceP95Ms],
         (MeasureFacts::DurationNs(_), true) => &[Metric::Nopm, Metric::Tpm, Metric::P95Ms],
         (MeasureFacts::DurationNs(_), false) => &[Metric::Tps, Metric::P95Ms],
     };
     speed.iter().copied().chain([Metric::DbProcessCpuPercent, Metric::CpuMsPerTxn]).collect()
+}
+
+/// Of the options of a TPROC-C.
+fn enters_orders(workload: &BTreeMap<String, Value>) -> bool {
+    workload.get("mix").and_then(|mix| mix.get("new_order")).and_then(Value::as_u64) != Some(0)
 }
 
 fn common_options(outline: &Outline) -> BTreeMap<String, Value> {

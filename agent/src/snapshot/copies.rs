@@ -78,7 +78,7 @@ impl Copies {
         let needed = data.bytes * copies + MARGIN;
         let parent = self.parent();
         let room = statvfs(&parent).with_context(|| format!("{} cannot be looked at", parent.display()))?;
-        let free = u64::from(room.blocks_available()) * u64::from(room.fragment_size());
+        let free = room.blocks_available() * room.fragment_size();
         ensure!(
             free >= needed,
             "copies of {} take {}, but {} has {} left; free some space, or reset by another method",
@@ -374,7 +374,7 @@ mod tests {
         fs::write(&file, "data").unwrap();
         let copies = Copies::of(&file, "0123");
         let room = statvfs(lab.path()).unwrap();
-        let free = u64::from(room.blocks_available()) * u64::from(room.fragment_size());
+        let free = room.blocks_available() * room.fragment_size();
         let most = Tally { files: 1, bytes: free * 2 / 3 };
         let refused = copies.check_room(most).unwrap_err().to_string();
         assert!(refused.contains("a.db take") && refused.contains("free some space"), "{refused}");

@@ -10,6 +10,8 @@ mod effects;
 mod pairing;
 mod subject;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::change::Conclusion;
@@ -85,7 +87,7 @@ pub struct Step {
     pub p_holm: f64,
     /// What follows from that.
     pub conclusion: Conclusion,
-    /// How it was compared: "welch" or "paired".
+    /// How it was compared: "welch", "paired" or "paired, two-stage".
     pub method: &'static str,
     /// The smallest change that would have been seen four times out of five.
     pub detectable_percent: f64,
@@ -105,16 +107,21 @@ pub fn compare(a: &Subject, b: &Subject, pairing: &Pairing, options: Options) ->
     let same_study = a.is(b);
     let mut cells: Vec<ComparedCell> = matched.pairs.iter().map(|(of_a, of_b)| cell(a, b, of_a, of_b)).collect();
     for metric in Metric::ALL {
+        let pilot = a.report.until.as_ref().filter(|until| until.metric == *metric && until.needed.is_some());
+        let pilot = pilot.map(|until| until.pilot as usize);
         let changes = matched.pairs.iter().map(|(of_a, of_b)| {
             let (runs_a, runs_b) = (a.runs(of_a), b.runs(of_b));
-            if same_study {
-                paired(&runs_a, &runs_b, *metric, confidence)
-            } else {
-                welch(&runs_a, &runs_b, *metric, confidence)
+            match same_study {
+                true => paired(&pairs(&runs_a, &runs_b, *metric), pilot, confidence),
+                false => welch(&runs_a, &runs_b, *metric, confidence),
             }
         });
         let changes: Vec<Option<LogChange>> = changes.collect();
-        let method = if same_study { "paired" } else { "welch" };
+        let method = match (same_study, pilot) {
+            (false, _) => "welch",
+            (true, None) => "paired",
+            (true, Some(_)) => "paired, two-stage",
+        };
         for (cell, step) in cells.iter_mut().zip(steps(&changes, method, confidence)) {
             cell.change.put(*metric, step);
         }
@@ -172,11 +179,21 @@ fn welch(a: &[&RunReport], b: &[&RunReport], metric: Metric, confidence: f64) ->
     LogChange::welch(&values(a, metric), &values(b, metric), confidence)
 }
 
-fn paired(a: &[&RunReport], b: &[&RunReport], metric: Metric, confidence: f64) -> Option<LogChange> {
-    let value = |run: &&RunReport| run.metrics.get(metric).copied();
-    let partner = |run: &RunReport| b.iter().find(|other| other.repetition == run.repetition).and_then(value);
-    let pairs: Vec<(f64, f64)> = a.iter().filter_map(|run| Some((value(run)?, partner(run)?))).collect();
-    LogChange::paired(&pairs, confidence)
+/// The values of both sides in every block that has both, block by block.
+fn pairs(a: &[&RunReport], b: &[&RunReport], metric: Metric) -> Vec<(f64, f64)> {
+    let by_block = |runs: &[&RunReport]| -> BTreeMap<u32, f64> {
+        runs.iter().filter_map(|run| Some((run.repetition, *run.metrics.get(metric)?))).collect()
+    };
+    let b = by_block(b);
+    by_block(a).into_iter().filter_map(|(block, value)| Some((value, *b.get(&block)?))).collect()
+}
+
+/// Of pairs of one study, the first `pilot` of which may have decided how many follow.
+fn paired(pairs: &[(f64, f64)], pilot: Option<usize>, confidence: f64) -> Option<LogChange> {
+    match pilot {
+        Some(pilot) => LogChange::paired_in_two_stages(pairs, pilot, confidence),
+        None => LogChange::paired(pairs, confidence),
+    }
 }
 
 /// What comparisons of one metric show together. None stays none, and counts for nothing in the correction.

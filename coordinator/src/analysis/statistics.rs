@@ -193,8 +193,9 @@ fn around(mean: f64, half_width: f64) -> [f64; 2] {
     [mean - half_width, mean + half_width]
 }
 
+/// Two runs may leave an interval that reaches beyond what a number can hold; it is cut there, 300 digits on.
 fn to_percent(log: f64) -> f64 {
-    100.0 * log.exp_m1()
+    100.0 * log.min(700.0).exp_m1()
 }
 
 fn ln(value: f64) -> Option<f64> {

@@ -103,7 +103,8 @@ pub(super) async fn fly(pilot: &mut Pilot, order: &Order<'_>) -> Result<(RunId, 
     let lost = flight.end(pilot, trouble.as_ref()).await;
     pilot.heed_stop_again();
     // Of a run that shows switches nobody knows which variant touched what.
-    pilot.resets.note_run(&order.planned.variant, trouble.is_none() && !order.planned.is_switched());
+    let went_well = trouble.is_none() && matches!(lost, Ok(None));
+    pilot.resets.note_run(&order.planned.variant, went_well && !order.planned.is_switched());
     match trouble.or(lost?) {
         Some(Trouble::Halt(halt @ Halt::Refused(_))) => Err(halt),
         trouble => Ok((flight.run, trouble)),

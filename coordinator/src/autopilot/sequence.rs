@@ -238,7 +238,10 @@ async fn report(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
                 files.push((name.to_owned(), bytes.to_vec()));
                 Ok(())
             })
-            .map_err(|error| error.downcast::<LedgerError>().expect("a vector takes every byte"))?;
+            .map_err(|error| match error.downcast::<LedgerError>() {
+                Ok(error) => error,
+                Err(error) => LedgerError::Damaged { path: ledger.path().to_owned(), what: error.to_string() },
+            })?;
             Ok((render::text(&report, TABLE_WIDTH), report.short_cells(), files))
         })
         .await?;

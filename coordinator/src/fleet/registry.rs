@@ -183,10 +183,11 @@ impl Registry {
         }
     }
 
-    /// What an agent would undo although it is undone.
-    pub fn released(&self, heartbeat: &v1::Heartbeat) -> Vec<u64> {
+    /// Tells of what an agent would undo although it is undone; before anything is held for that run again, which a switch of
+    /// variants does a moment after.
+    pub fn each_released(&self, heartbeat: &v1::Heartbeat, tell: impl FnMut(u64)) {
         let inner = self.lock();
-        heartbeat.holds.iter().copied().filter(|run| !inner.held.contains(run)).collect()
+        heartbeat.holds.iter().copied().filter(|run| !inner.held.contains(run)).for_each(tell);
     }
 
     /// Passes on what an agent said.
@@ -317,11 +318,16 @@ mod tests {
         registry.join(hello("a", 1), commands).unwrap();
         registry.hold(7);
         let holding = |holds: &[u64]| v1::Heartbeat { holds: holds.to_vec(), ..Default::default() };
-        assert_eq!(registry.released(&holding(&[7])), [] as [u64; 0]);
+        let released = |holds: &[u64]| {
+            let mut told = Vec::new();
+            registry.each_released(&holding(holds), |run| told.push(run));
+            told
+        };
+        assert_eq!(released(&[7]), [] as [u64; 0]);
         registry.release(7);
         let order = orders.try_recv().unwrap().body;
         assert_eq!(order, Some(command::Body::Release(v1::Release { run: 7 })));
-        assert_eq!(registry.released(&holding(&[7, 8])), [7, 8]);
+        assert_eq!(released(&[7, 8]), [7, 8]);
     }
 
     #[test]

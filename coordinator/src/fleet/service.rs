@@ -128,9 +128,9 @@ async fn listen(
                 for run in core.registry.unwanted(&heartbeat) {
                     tell(commands, command::Body::Cancel(v1::Cancel { run }));
                 }
-                for run in core.registry.released(&heartbeat) {
+                core.registry.each_released(&heartbeat, |run| {
                     tell(commands, command::Body::Release(v1::Release { run }));
-                }
+                });
                 core.registry.beat(name, heartbeat);
             }
             Some(event::Body::Hello(_)) | None => {}

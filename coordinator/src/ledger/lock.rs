@@ -3,6 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -10,6 +11,10 @@ use nix::fcntl::{Flock, FlockArg};
 use super::LedgerError;
 
 const FILE_NAME: &str = "ledger.lock";
+
+/// How long somebody who only looks has the lock, at most, and how often that is waited for.
+const LOOK: Duration = Duration::from_millis(10);
+const LOOKS: u32 = 5;
 
 /// An advisory lock that ends with the process, kill -9 included. The file stays; only the lock on it counts.
 #[derive(Debug)]
@@ -22,7 +27,7 @@ impl WriterLock {
         let path = dir.join(FILE_NAME);
         let io = |source| LedgerError::io(&path, source);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(io)?;
-        let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(file, errno)| match errno {
+        let mut file = exclusive(file).map_err(|(file, errno)| match errno {
             Errno::EWOULDBLOCK => LedgerError::Locked { dir: dir.to_owned(), holder: holder(file) },
             other => io(other.into()),
         })?;
@@ -31,6 +36,18 @@ impl WriterLock {
         write!(file, "{}", std::process::id()).map_err(io)?;
         Ok(WriterLock { _file: file })
     }
+}
+
+/// Whoever asks whether there is a writer holds the lock for a moment; that is no writer.
+fn exclusive(mut file: File) -> Result<Flock<File>, (File, Errno)> {
+    for _ in 0..LOOKS {
+        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Err((again, Errno::EWOULDBLOCK)) => file = again,
+            other => return other,
+        }
+        std::thread::sleep(LOOK);
+    }
+    Flock::lock(file, FlockArg::LockExclusiveNonblock)
 }
 
 /// Whether somebody writes to a directory's ledger now.

@@ -78,5 +78,6 @@ fn judgement(report: &Report, cell: &Cell) -> String {
 }
 
 pub(super) fn of_cell<'r>(report: &'r Report, cell: &'r Cell) -> impl Iterator<Item = &'r RunReport> {
-    report.runs.iter().filter(|run| run.variant == cell.variant && run.profile == cell.profile && !run.superseded)
+    let is_its = |run: &&RunReport| run.variant == cell.variant && run.profile == cell.profile;
+    report.runs.iter().filter(is_its).filter(|run| run.repetition > 0 && !run.superseded)
 }

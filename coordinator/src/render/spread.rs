@@ -1,5 +1,7 @@
 //! How far equal runs are apart, in sentences: between variants that do not differ, from block to block, from run to run.
 
+use vufleet_scenarios::study::Order;
+
 use super::figures::{interval, p_value, signed};
 use super::labels;
 use crate::analysis::{Metric, Outlier, Report, RunReport, UntilReport};
@@ -65,8 +67,12 @@ fn block_drift(report: &Report) -> Option<String> {
             )
         })
         .collect();
-    (!told.is_empty())
-        .then(|| format!("drift over the blocks: {}; pairs within blocks are free of it", told.join(", ")))
+    let grouped = report.schedule.as_ref().is_some_and(|schedule| schedule.order == Order::Grouped.name());
+    let meaning = match grouped {
+        true => "in the grouped order it is in the changes, which cannot be told from it",
+        false => "pairs within blocks are free of it",
+    };
+    (!told.is_empty()).then(|| format!("drift over the blocks: {}; {meaning}", told.join(", ")))
 }
 
 fn outliers(outliers: &[Outlier]) -> Option<String> {

@@ -73,7 +73,8 @@ impl Measured<'_> {
 
     /// What a report of the study is about first of all.
     fn headline(&self, measure: Measure) -> &'static str {
-        match (measure, self.are_orders()) {
+        let enters_orders = matches!(self.workload, Some(Workload::Tprocc(shape)) if shape.mix.new_order > 0);
+        match (measure, enters_orders) {
             (Measure::Transactions(_), _) => "service_mean_ms",
             (Measure::Duration(_), true) => "nopm",
             (Measure::Duration(_), false) => "tps",

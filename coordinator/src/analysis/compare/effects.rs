@@ -57,7 +57,7 @@ pub(super) fn effects(a: &Subject, b: &Subject, pairs: &[(CellName, CellName)], 
     effects
 }
 
-/// The variant over the baseline in each block that has both.
+/// The variant over the baseline in each block that has both; none of a metric that was 0 in one of them.
 fn ratios(subject: &Subject, cell: &CellName, metric: Metric) -> Vec<f64> {
     let base = CellName { variant: subject.report.baseline.clone(), profile: cell.profile.clone() };
     let value = |cell: &CellName| -> BTreeMap<u32, f64> {
@@ -65,7 +65,12 @@ fn ratios(subject: &Subject, cell: &CellName, metric: Metric) -> Vec<f64> {
         runs.filter_map(|run| Some((run.repetition, *run.metrics.get(metric)?))).collect()
     };
     let base = value(&base);
-    value(cell).into_iter().filter_map(|(block, value)| Some(value / base.get(&block)?)).collect()
+    let pairs = value(cell).into_iter().filter_map(|(block, value)| Some((value, *base.get(&block)?)));
+    let pairs: Vec<(f64, f64)> = pairs.collect();
+    match pairs.iter().all(|(value, base)| *value > 0.0 && *base > 0.0) {
+        true => pairs.into_iter().map(|(value, base)| value / base).collect(),
+        false => Vec::new(),
+    }
 }
 
 fn change(ratios: &[f64], confidence: f64) -> Option<Percent> {

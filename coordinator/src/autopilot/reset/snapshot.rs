@@ -10,13 +10,15 @@ use vufleet_scenarios::study::TargetKind;
 
 use crate::autopilot::Halt;
 use crate::autopilot::pilot::{Member, Pilot};
-use crate::fleet::registry::FleetEvent;
+use crate::fleet::registry::{Agent, FleetEvent};
 use crate::ledger::StudyState;
 
 /// How long an agent may take beyond the limit, to start its server again and to say so.
 const GRACE: Duration = Duration::from_secs(400);
 const LOOK_PATIENCE: Duration = Duration::from_secs(60);
 const ROUND: Duration = Duration::from_millis(200);
+/// How long an agent may be here without saying that it is at work on it: it says so with every heartbeat.
+const UNHEARD: Duration = Duration::from_secs(15);
 
 /// The copy that the data goes back to.
 #[derive(Debug, Default)]
@@ -112,7 +114,8 @@ async fn order(
     limit: Duration,
     live: &v1::Live,
 ) -> Result<v1::SnapshotResult, Halt> {
-    let Some(member) = pilot.core.registry.agent(agent).map(|agent| Member::from(&agent)) else {
+    let here = pilot.core.registry.agent(agent).filter(|agent| agent.connected);
+    let Some(member) = here.map(|agent| Member::from(&agent)) else {
         return Err(Halt::Refused(format!("agent {agent}, which copies the data, is not here")));
     };
     let id = pilot.question();
@@ -134,6 +137,7 @@ async fn await_result(
     live: &v1::Live,
 ) -> Result<v1::SnapshotResult, Halt> {
     let begun = Instant::now();
+    let mut last_at_work = begun;
     let mut cancelled = false;
     while begun.elapsed() < patience {
         if pilot.is_stopped() && !cancelled {
@@ -150,6 +154,13 @@ async fn await_result(
         }
         if let Some((_, reason)) = pilot.absent(std::slice::from_ref(member)) {
             return Err(Halt::Refused(format!("agent {} was lost while it copied the data: {reason}", member.name)));
+        }
+        let at_work = |agent: Agent| !agent.connected || agent.heartbeat.jobs.contains(&id);
+        if pilot.core.registry.agent(&member.name).is_some_and(at_work) {
+            last_at_work = Instant::now();
+        }
+        if last_at_work.elapsed() > UNHEARD {
+            break;
         }
     }
     Err(Halt::Refused(format!(

@@ -119,7 +119,9 @@ async fn hosts(pilot: &mut Pilot, members: BTreeSet<String>) -> Result<Readings,
             && told.id == id
         {
             missing.remove(&name);
-            readings.insert(name, Ok(told.values.into_iter().collect()));
+            let nothing = || Err("it could not look at its host; its log says why".to_owned());
+            let reading = if told.values.is_empty() { nothing() } else { Ok(told.values.into_iter().collect()) };
+            readings.insert(name, reading);
         }
     }
     let silent = |name| (name, Err(format!("no answer within {} s", PATIENCE.as_secs())));

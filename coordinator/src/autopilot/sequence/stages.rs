@@ -53,8 +53,7 @@ pub(super) fn plan_so_far(study: &Study, report: &Report) -> Vec<PlannedRun> {
 pub(super) async fn decide(pilot: &Pilot, study_id: &StudyId, until: &Until) -> Result<Vec<PlannedRun>, Halt> {
     let id = study_id.0.clone();
     // For deciding: what is told of it is relative.
-    let report =
-        pilot.core.record.with(move |ledger| analysis::report(ledger, &id, Options { absolute: true })).await?;
+    let report = pilot.core.record.with(move |ledger| analysis::brief(ledger, &id, Options { absolute: true })).await?;
     match Decision::of(&pilot.study, until, &report) {
         Decision::Blocks(blocks) => {
             tell(pilot, until, blocks, &report).await;

@@ -1,5 +1,7 @@
 //! From values to pixels, with ticks at round numbers.
 
+/// Nothing is drawn beyond.
+const FARTHEST: f64 = 1e12;
 /// What the numbers 1, 2 and 5 are for a step between ticks.
 const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
 /// Ticks between powers of ten where there is not even one power.
@@ -40,6 +42,8 @@ impl Axis {
 
     /// From `low` or less to `high` or more, both moved outwards to the next tick.
     pub(in crate::render) fn even(low: f64, high: f64, about: usize, px: (f64, f64)) -> Axis {
+        // Two runs may leave an interval that is wider than anything that can be drawn.
+        let (low, high) = (low.clamp(-FARTHEST, FARTHEST), high.clamp(-FARTHEST, FARTHEST));
         let step = round_step((high - low) / about.max(1) as f64);
         let (first, last) = ((low / step).floor() as i64, (high / step - 1e-9).ceil() as i64);
         let last = last.max(first + 1);
@@ -157,6 +161,7 @@ mod tests {
             (0.0, 12_345.0, "0 5000 10000 15000"),
             (5.0, 5.0, "5 6"),
             (0.0, 0.0031, "0 0.001 0.002 0.003 0.004"),
+            (-100.0, f64::INFINITY, "0 200000000000 400000000000 600000000000 800000000000 1000000000000"),
         ] {
             assert_eq!(labels(&Axis::even(low, high, 5, (0.0, 1.0))), ticks, "{low} to {high}");
         }

@@ -21,7 +21,8 @@ impl Style {
         let others = report.variants.iter().filter(|other| **other != report.baseline);
         match variant == report.baseline {
             true => Style(0),
-            false => Style::nth(1 + others.take_while(|other| *other != variant).count()),
+            // However many there are, none of them looks like the baseline.
+            false => Style(1 + others.take_while(|other| *other != variant).count() % (STYLES - 1)),
         }
     }
 

@@ -24,7 +24,7 @@ pub(super) fn section(report: &Report, page: &mut Page) {
     let level = 100.0 * report.confidence;
     let against = format!("Change against {} with {level} % intervals", report.baseline);
     let floor = match forest.panels.iter().any(|panel| panel.noise.is_some()) {
-        true => " The shaded band is the noise floor: what variants that do not differ reach.",
+        true => " The shaded band is the noise floor: as far as the intervals of variants that do not differ reach.",
         false => "",
     };
     let caption = format!(
@@ -54,7 +54,7 @@ fn panel(report: &Report, compared: &[&Cell], metric: Metric) -> Panel {
     let floor = report.noise_floor.iter().find(|floor| floor.metric == metric);
     Panel {
         title: labels::capital(labels::name(metric)),
-        noise: floor.map(|floor| floor.percent.abs()),
+        noise: floor.map(|floor| floor.bound_percent.abs()),
         entries: compared.iter().map(|cell| cell.change.get(metric).map(entry)).collect(),
     }
 }
