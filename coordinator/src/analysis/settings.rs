@@ -1,9 +1,9 @@
 //! Settings of the database and of the hosts: as they were when a study began, what its variants change, and what changed by
 //! itself.
 //!
-//! A setting whose value depends on nothing but the variant is the variant's doing. Any other change is one that nobody asked for:
-//! runs before it and after it were made under different conditions. What a variant brings with it, the settings of a plugin that it
-//! loads, may stay for a while after it, and no longer matters then.
+//! A setting whose value depends on nothing but the variant is the variant's doing. Any other change is one that nobody
+//! asked for: runs before it and after it were made under different conditions. What a variant brings with it, the
+//! settings of a plugin that it loads, may stay for a while after it, and no longer matters then.
 
 mod track;
 

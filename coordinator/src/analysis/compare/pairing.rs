@@ -47,8 +47,8 @@ impl fmt::Display for CellName {
 pub enum Mismatch {
     /// A study and itself.
     #[error(
-        "A and B are both study {study}; name two of its cells with --cell-a and --cell-b, or two of its variants with --variant-a \
-         and --variant-b"
+        "A and B are both study {study}; name two of its cells with --cell-a and --cell-b, or two of its variants with \
+         --variant-a and --variant-b"
     )]
     SameStudy {
         /// Its id.
@@ -56,8 +56,8 @@ pub enum Mismatch {
     },
     /// No cell of one is like a cell of the other.
     #[error(
-        "{a} and {b} have no variant and profile in common: {a} has {cells_a}; {b} has {cells_b}; name the variants with --variant-a \
-         and --variant-b, or two cells with --cell-a and --cell-b"
+        "{a} and {b} have no variant and profile in common: {a} has {cells_a}; {b} has {cells_b}; name the variants with \
+         --variant-a and --variant-b, or two cells with --cell-a and --cell-b"
     )]
     NothingAlike {
         /// A's id.

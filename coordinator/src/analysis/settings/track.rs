@@ -180,8 +180,8 @@ impl<'a> Course<'a> {
         changes
     }
 
-    /// Where the set-up of profiles decides: all runs of each cell had the same, profiles of one variant had not, and each cell was
-    /// read more than once.
+    /// Where the set-up of profiles decides: all runs of each cell had the same, profiles of one variant had not, and each
+    /// cell was read more than once.
     fn by_profile(&self) -> Option<Vec<(usize, SettingChange)>> {
         let mut cells: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
         for (index, reading) in self.readings.iter().enumerate().filter(|(_, reading)| reading.moment == Moment::Load) {
