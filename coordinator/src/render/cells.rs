@@ -78,5 +78,7 @@ fn judgement(report: &Report, cell: &Cell) -> String {
 }
 
 pub(super) fn of_cell<'r>(report: &'r Report, cell: &'r Cell) -> impl Iterator<Item = &'r RunReport> {
-    report.runs.iter().filter(|run| run.variant == cell.variant && run.profile == cell.profile && !run.superseded)
+    // Those that show switches are of no cell.
+    let own = |run: &&RunReport| run.variant == cell.variant && run.profile == cell.profile && run.repetition > 0;
+    report.runs.iter().filter(own).filter(|run| !run.superseded)
 }
