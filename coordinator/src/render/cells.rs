@@ -78,6 +78,7 @@ fn judgement(report: &Report, cell: &Cell) -> String {
 }
 
 pub(super) fn of_cell<'r>(report: &'r Report, cell: &'r Cell) -> impl Iterator<Item = &'r RunReport> {
-    let is_its = |run: &&RunReport| run.variant == cell.variant && run.profile == cell.profile;
-    report.runs.iter().filter(is_its).filter(|run| run.repetition > 0 && !run.superseded)
+    // Those that show switches are of no cell.
+    let own = |run: &&RunReport| run.variant == cell.variant && run.profile == cell.profile && run.repetition > 0;
+    report.runs.iter().filter(own).filter(|run| !run.superseded)
 }
