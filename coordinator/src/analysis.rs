@@ -373,6 +373,11 @@ impl Report {
         }
     }
 
+    /// Whether variant came after variant, so that what changes with time is in the comparison.
+    pub fn is_grouped(&self) -> bool {
+        self.schedule.as_ref().is_some_and(|schedule| schedule.order == Order::Grouped.name())
+    }
+
     /// Whether the window is a number of transactions, and the metric therefore the service time.
     pub fn by_transactions(&self) -> bool {
         matches!(self.measure, MeasureFacts::Transactions(_))

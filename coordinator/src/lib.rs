@@ -18,5 +18,6 @@ pub mod plaintext;
 pub mod render;
 pub mod results;
 pub mod secrets;
+pub mod stdout;
 pub mod study_file;
 pub mod verbs;

@@ -11,13 +11,21 @@ const SHOWN_OF_ORDERS: [Metric; 4] = [Metric::Nopm, Metric::P95Ms, Metric::CpuMs
 /// The same where the window is a number of transactions.
 const SHOWN_OF_TRANSACTIONS: [Metric; 3] = [Metric::ServiceMeanMs, Metric::ServiceP95Ms, Metric::CpuMsPerTxn];
 
-/// The metrics whose changes are shown before others.
-pub(super) fn shown(report: &Report) -> &'static [Metric] {
-    match (report.by_transactions(), report.is_order_entry()) {
+/// The metrics whose changes are shown before others. A host that the load shares with the database is as busy as the two make it:
+/// a change of its CPU says nothing about the database.
+pub(super) fn shown(report: &Report) -> Vec<Metric> {
+    let shown: &[Metric] = match (report.by_transactions(), report.is_order_entry()) {
         (true, _) => &SHOWN_OF_TRANSACTIONS,
         (false, true) => &SHOWN_OF_ORDERS,
         (false, false) => &SHOWN,
-    }
+    };
+    let is_of_both = |metric: &Metric| report.target.shared_host && *metric == Metric::DbHostCpuPercent;
+    shown.iter().copied().filter(|metric| !is_of_both(metric)).collect()
+}
+
+/// What a pair of runs has in common, for "paired by ..".
+pub(super) fn pairing(report: &Report) -> &'static str {
+    if report.is_grouped() { "number of the repetition" } else { "block" }
 }
 
 /// None where there is nothing to compare.

@@ -1,7 +1,7 @@
 //! What this tool doubts about a report as a whole, each with a remedy. What speaks against a single run is a reason of
 //! its verdict and not repeated here.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vufleet_scenarios::study::TargetKind;
 
@@ -31,6 +31,7 @@ pub(super) fn doubts(report: &Report) -> Vec<String> {
         let words = "load and database share a machine and compete for its CPU; put the agents on other hosts";
         doubts.push(words.to_owned());
     }
+    doubts.extend(several_fleets(report));
     doubts.extend(moved_settings(report));
     doubts.extend(without_witness(report));
     doubts.extend(without_process(report));
@@ -46,9 +47,29 @@ fn unfinished(report: &Report) -> Option<String> {
     }
 }
 
+/// Load that was shared out otherwise in some runs: those of a study that went on elsewhere, or without an agent.
+fn several_fleets(report: &Report) -> Option<String> {
+    let shares = |run: &RunReport| -> Vec<(String, u32)> {
+        let mut shares: Vec<_> = run.driving.iter().map(|agent| (agent.name.clone(), agent.vus)).collect();
+        shares.sort();
+        shares
+    };
+    let mut fleets: BTreeMap<&str, BTreeSet<Vec<(String, u32)>>> = BTreeMap::new();
+    for run in report.runs.iter().filter(|run| run.counts()) {
+        fleets.entry(&run.profile).or_default().insert(shares(run));
+    }
+    let mixed: Vec<&str> = fleets.iter().filter(|(_, fleets)| fleets.len() > 1).map(|(profile, _)| *profile).collect();
+    (!mixed.is_empty()).then(|| {
+        format!(
+            "runs of {} were driven by different fleets or shares of one (runs[].driving in results.json says by which): a \
+             difference between blocks may be theirs; run the whole study on one fleet",
+            mixed.join(", ")
+        )
+    })
+}
+
 fn confounded(report: &Report) -> Option<String> {
-    let grouped = report.schedule.as_ref().is_some_and(|schedule| schedule.order == "grouped");
-    (grouped && report.variants.len() > 1).then(|| {
+    (report.is_grouped() && report.variants.len() > 1).then(|| {
         "the order is grouped: what drifted from variant to variant looks like a difference between them; \
          schedule.order = \"blocks\" tells them apart"
             .to_owned()

@@ -1,7 +1,5 @@
 //! How far equal runs are apart, in sentences: between variants that do not differ, from block to block, from run to run.
 
-use vufleet_scenarios::study::Order;
-
 use super::figures::{interval, p_value, signed};
 use super::labels;
 use crate::analysis::{Metric, Outlier, Report, RunReport, UntilReport};
@@ -31,8 +29,9 @@ fn noise_floor(report: &Report) -> Option<String> {
         })
         .collect();
     let controls = report.controls.join(" and ");
+    let verb = if report.controls.len() == 1 { "differs" } else { "differ" };
     (!told.is_empty()).then(|| {
-        format!("noise floor: {controls} differs from {} though nothing does: {}", report.baseline, told.join(", "))
+        format!("noise floor: {controls} {verb} from {} though nothing does: {}", report.baseline, told.join(", "))
     })
 }
 
@@ -67,8 +66,7 @@ fn block_drift(report: &Report) -> Option<String> {
             )
         })
         .collect();
-    let grouped = report.schedule.as_ref().is_some_and(|schedule| schedule.order == Order::Grouped.name());
-    let meaning = match grouped {
+    let meaning = match report.is_grouped() {
         true => "in the grouped order it is in the changes, which cannot be told from it",
         false => "pairs within blocks are free of it",
     };

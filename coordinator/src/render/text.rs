@@ -27,8 +27,8 @@ pub fn text(report: &Report, width: u16) -> String {
         let level = 100.0 * report.confidence;
         item("", &format!("\u{b1} is half of the {level} % interval of the mean over n runs."), width, &mut out);
     }
-    if let Some(changes) = changes::columns(report, changes::shown(report)) {
-        out.push_str(&format!("\nAgainst {}, paired by block:\n", report.baseline));
+    if let Some(changes) = changes::columns(report, &changes::shown(report)) {
+        out.push_str(&format!("\nAgainst {}, paired by {}:\n", report.baseline, changes::pairing(report)));
         out.push_str(&table::fit(changes, width));
     }
     waits(report, width, &mut out);

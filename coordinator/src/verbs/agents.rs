@@ -9,6 +9,7 @@ use crate::args::Agents;
 use crate::exit::Exit;
 use crate::operator::Operator;
 use crate::plaintext::{self, Plaintext};
+use crate::stdout;
 
 /// Lists.
 pub async fn run(args: Agents) -> anyhow::Result<Exit> {
@@ -17,7 +18,7 @@ pub async fn run(args: Agents) -> anyhow::Result<Exit> {
     if reply.agents.is_empty() {
         println!("no agents at {url}; start one with: vufleet-agent --coordinator {url} --roles drive,observe");
     } else {
-        println!("{}", table(&reply.agents));
+        stdout::line(table(&reply.agents))?;
     }
     Ok(Exit::Done)
 }

@@ -10,6 +10,7 @@ use crate::args::Compare;
 use crate::exit::Exit;
 use crate::ledger::Ledger;
 use crate::render;
+use crate::stdout;
 
 /// Columns where there is no terminal to ask.
 const WIDTH: u16 = 160;
@@ -27,7 +28,7 @@ pub fn run(args: &Compare) -> anyhow::Result<Exit> {
         writeln!(out).context("cannot write to standard output")?;
     } else {
         let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0);
-        print!("{}", render::comparison(&comparison, width));
+        stdout::put(render::comparison(&comparison, width))?;
     }
     Ok(if comparison.short_cells().is_empty() { Exit::Done } else { Exit::TooFewValid })
 }

@@ -9,6 +9,7 @@ use crate::exit::Exit;
 use crate::ledger::Ledger;
 use crate::render;
 use crate::results::{DIRECTORY, Results};
+use crate::stdout;
 
 /// Writes the files.
 pub fn run(args: &Export) -> anyhow::Result<Exit> {
@@ -19,7 +20,7 @@ pub fn run(args: &Export) -> anyhow::Result<Exit> {
     let mut series = |told: &RunReport| analysis::run_of(&ledger, &report, told).map_err(io::Error::other);
     render::files(&report, &mut series, &mut |name, data| results.piece(name, data).map_err(io::Error::other))?;
     for path in results.keep()? {
-        println!("{}", path.display());
+        stdout::line(path.display())?;
     }
     Ok(Exit::Done)
 }

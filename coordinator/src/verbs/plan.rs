@@ -14,6 +14,7 @@ use vufleet_scenarios::study::{Change, Study, Target, TargetKind, Tls, Workload}
 
 use crate::args::Plan;
 use crate::exit::Exit;
+use crate::stdout;
 use crate::study_file;
 
 /// Prints the plan.
@@ -26,9 +27,9 @@ pub fn run(args: &Plan) -> anyhow::Result<Exit> {
             seed = checked.study.seed
         );
     }
-    print!("{}", describe(&checked.study));
+    stdout::put(describe(&checked.study))?;
     if args.sql {
-        print!("\n{}", sql::describe(&checked.study));
+        stdout::put(format_args!("\n{}", sql::describe(&checked.study)))?;
     }
     Ok(Exit::Done)
 }

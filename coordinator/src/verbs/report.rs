@@ -5,6 +5,7 @@ use crate::args::Report;
 use crate::exit::Exit;
 use crate::ledger::Ledger;
 use crate::render;
+use crate::stdout;
 
 /// Columns where there is no terminal to ask.
 const WIDTH: u16 = 160;
@@ -14,6 +15,6 @@ pub fn run(args: &Report) -> anyhow::Result<Exit> {
     let ledger = Ledger::read_only(&args.ledger.data)?;
     let report = analysis::brief(&ledger, &args.id, Options { absolute: args.absolute })?;
     let width = terminal_size::terminal_size().map_or(WIDTH, |(width, _)| width.0);
-    print!("{}", render::text(&report, width));
+    stdout::put(render::text(&report, width))?;
     Ok(Exit::Done)
 }

@@ -6,6 +6,7 @@ use crate::analysis::{self, Metric, Options, Report, RunReport};
 use crate::args::Show;
 use crate::exit::Exit;
 use crate::ledger::{Ledger, StudyRecord};
+use crate::stdout;
 
 use super::studies::instant;
 
@@ -14,16 +15,16 @@ pub fn run(args: &Show) -> anyhow::Result<Exit> {
     let ledger = Ledger::read_only(&args.ledger.data)?;
     let study = ledger.study(&args.id)?;
     let report = analysis::brief(&ledger, &args.id, Options { absolute: args.absolute })?;
-    print!("{}", heading(&study, &report));
+    stdout::put(heading(&study, &report))?;
     if !report.runs.is_empty() {
-        println!("{}", runs(&report).trim_fmt());
+        stdout::line(runs(&report).trim_fmt())?;
     }
     for run in report.runs.iter().filter(|run| !run.reasons.is_empty()) {
         let reasons: Vec<_> = run.reasons.iter().map(ToString::to_string).collect();
-        println!("run {}: {}", run.run, reasons.join("; "));
+        stdout::line(format_args!("run {}: {}", run.run, reasons.join("; ")))?;
     }
     for standing in ledger.standing()?.iter().filter(|standing| standing.study == study.id) {
-        println!("{}", standing.sentence());
+        stdout::line(standing.sentence())?;
     }
     Ok(Exit::Done)
 }

@@ -10,6 +10,7 @@ use vufleet_scenarios::study::{self, Edits, Repetitions, Study};
 use crate::args::Studies;
 use crate::exit::Exit;
 use crate::ledger::{Ledger, LedgerError, StudyRecord, StudyState};
+use crate::stdout;
 
 /// Lists.
 pub fn run(args: &Studies) -> anyhow::Result<Exit> {
@@ -19,9 +20,9 @@ pub fn run(args: &Studies) -> anyhow::Result<Exit> {
         println!("no studies in {}", args.ledger.data.display());
         return Ok(Exit::Done);
     }
-    println!("{}", table(&lines).trim_fmt());
+    stdout::line(table(&lines).trim_fmt())?;
     for line in lines.iter().filter(|line| line.can_go_on()) {
-        println!("{} can go on: vufleet run --resume {}", line.study.id, line.study.id);
+        stdout::line(format_args!("{} can go on: vufleet run --resume {}", line.study.id, line.study.id))?;
     }
     Ok(Exit::Done)
 }

@@ -26,7 +26,7 @@ fn apart_in_time(comparison: &Comparison) -> Option<String> {
     let end = |side: &super::Side| side.ended.clone().map_or_else(String::new, |ended| format!(" to {ended}"));
     let better = match comparison.effects.is_empty() {
         true => "where both states can be had at once, make them variants of one study; else run A again after B",
-        false => "what a variant changes within each study is free of it, and is compared below",
+        false => "what a variant changes within each study is free of it, and is compared variant by variant",
     };
     Some(format!(
         "these runs were made at different times (A from {}{}, B from {}{}): whatever drifted in between, such as temperature, \
@@ -50,7 +50,7 @@ fn of_another_kind(comparison: &Comparison) -> Option<String> {
     let words = names.join(", ");
     (!names.is_empty()).then(|| {
         format!(
-            "not only the database may differ: {words} are not the same in both (listed below); a change may be theirs"
+            "not only the database may differ: {words} are not the same in both (listed under what else differs); a change may be theirs"
         )
     })
 }

@@ -40,10 +40,24 @@ fn of_many(report: &Report, metric: Metric, variants: &[&String]) -> String {
     let differing = variants.iter().filter(|variant| size(variant) > 0.0).count();
     let worst = variants.iter().max_by(|a, b| size(a).total_cmp(&size(b))).filter(|worst| size(worst) > 0.0);
     let name = labels::name(metric);
+    let is_compared = |variant: &&&String| cells_of(report, metric, variant).iter().any(|(_, change)| change.is_some());
+    let compared = variants.iter().filter(is_compared).count();
+    let uncompared = variants.len() - compared;
+    let limit = match uncompared {
+        0 => String::new(),
+        some => format!("; {some} of them cannot be compared: too few blocks count"),
+    };
     match worst {
-        None => format!("None of {} variants shows a difference in {name} from {}", variants.len(), report.baseline),
+        None if compared == 0 => {
+            let (all, baseline) = (variants.len(), &report.baseline);
+            format!("None of {all} variants can be compared with {baseline}: too few blocks count")
+        }
+        None => {
+            let (all, baseline) = (variants.len(), &report.baseline);
+            format!("None of {all} variants shows a difference in {name} from {baseline}{limit}")
+        }
         Some(worst) => format!(
-            "{differing} of {} variants show a difference in {name} from {}, {worst} the largest: {}",
+            "{differing} of {} variants show a difference in {name} from {}, {worst} the largest: {}{limit}",
             variants.len(),
             report.baseline,
             clause(report, metric, worst)

@@ -13,7 +13,7 @@ use crate::render::labels;
 const PANELS: usize = 3;
 
 pub(super) fn section(report: &Report, page: &mut Page) {
-    let Some(columns) = changes::columns(report, changes::shown(report)) else { return };
+    let Some(columns) = changes::columns(report, &changes::shown(report)) else { return };
     page.heading("changes", "Change per level");
     let compared: Vec<&Cell> = report.cells.iter().filter(|cell| !cell.change.is_empty()).collect();
     let metrics = panels(report, &compared);
@@ -28,8 +28,9 @@ pub(super) fn section(report: &Report, page: &mut Page) {
         false => "",
     };
     let caption = format!(
-        "{against}, from log-ratios paired by block. A filled marker is a difference that is shown after Holm's correction, a \
-         hollow one is not.{floor}"
+        "{against}, from log-ratios paired by {}. A filled marker is a difference that is shown after Holm's correction, a \
+         hollow one is not.{floor}",
+        changes::pairing(report)
     );
     let description = description(report, &compared, &metrics);
     page.figure(|page| page.chart(forest.draw(), &against, &description), &caption, &columns);
@@ -38,7 +39,7 @@ pub(super) fn section(report: &Report, page: &mut Page) {
 /// What the answer is about first, then what people compare.
 fn panels(report: &Report, compared: &[&Cell]) -> Vec<Metric> {
     let mut metrics = vec![question(report)];
-    metrics.extend(changes::shown(report).iter().filter(|metric| **metric != metrics[0]).collect::<Vec<_>>());
+    metrics.extend(changes::shown(report).into_iter().filter(|metric| *metric != question(report)));
     metrics.retain(|metric| compared.iter().any(|cell| cell.change.get(*metric).is_some()));
     metrics.truncate(PANELS);
     metrics

@@ -14,7 +14,7 @@ pub(super) fn section(report: &Report, page: &mut Page) {
         report.cells.iter().any(|cell| cell.metrics.get(metric).is_some() || cell.change.get(metric).is_some())
     };
     let mut metrics = vec![question(report)];
-    metrics.extend(changes::shown(report).iter().copied().chain(Metric::ALL.iter().copied()));
+    metrics.extend(changes::shown(report).into_iter().chain(Metric::ALL.iter().copied()));
     let mut seen = Vec::new();
     metrics.retain(|metric| {
         let new = !seen.contains(metric);
@@ -26,9 +26,10 @@ pub(super) fn section(report: &Report, page: &mut Page) {
     }
     page.heading("statistics", "Statistics");
     page.paragraph(&format!(
-        "n runs count. The interval of a mean is Student's over run means. A change is from log-ratios paired by block, its \
+        "n runs count. The interval of a mean is Student's over run means. A change is from log-ratios paired by {}, its \
          unpaired interval is Welch's, p (Holm) is corrected over all cells of the metric, and detectable is the change \
          that would have been seen four times out of five. All intervals are of {} %.",
+        changes::pairing(report),
         100.0 * report.confidence
     ));
     for (index, metric) in metrics.iter().enumerate() {
