@@ -99,8 +99,10 @@ fn forms(figure: f64) -> BTreeSet<String> {
         }
     }
     forms.insert(figure.to_string());
-    // Of fewer digits there are too many for one to be a sign of anything.
-    forms.retain(|form| form.chars().filter(char::is_ascii_digit).count() >= 4);
+    // Of fewer digits there are too many for one to be a sign of anything: p values, percentages, places in a chart.
+    let enough = if figure >= 1000.0 { 4 } else { 5 };
+    let significant = |form: &String| form.trim_start_matches(['0', '.']).chars().filter(char::is_ascii_digit).count();
+    forms.retain(|form| significant(form) >= enough);
     forms
 }
 

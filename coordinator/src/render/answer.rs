@@ -87,9 +87,9 @@ fn level(report: &Report) -> String {
 fn without_runs(report: &Report) -> String {
     let measured: Vec<&RunReport> = report.runs.iter().filter(|run| run.repetition > 0).collect();
     let Some(first) = measured.first() else { return "There is no answer: no run has ended.".to_owned() };
-    let why = first.reasons.first().map_or_else(String::new, |reason| format!("; of the first one {reason}"));
+    let why = first.reasons.first().map_or_else(String::new, |reason| format!("; the first one: {reason}"));
     match measured.len() {
-        1 => format!("There is no answer: the only run is invalid{}.", why.replace("; of the first one", ":")),
+        1 => format!("There is no answer: the only run is invalid{}.", why.replace("; the first one:", ":")),
         all => format!("There is no answer: all {all} runs are invalid{why}."),
     }
 }
