@@ -47,7 +47,7 @@ impl Axis {
         let step = round_step((high - low) / about.max(1) as f64);
         let (first, last) = ((low / step).floor() as i64, (high / step - 1e-9).ceil() as i64);
         let last = last.max(first + 1);
-        let decimals = (-step.log10().floor()).max(0.0) as usize;
+        let decimals = decimals_of(step);
         let ticks = (first..=last).map(|index| (index as f64 * step, tick(index as f64 * step, decimals)));
         Axis {
             growth: Growth::Even,
@@ -70,7 +70,7 @@ impl Axis {
     /// By powers of ten, a little beyond the values on either side; the less they are apart, the more ticks there are between
     /// powers.
     pub(in crate::render) fn decades(low: f64, high: f64, px: (f64, f64)) -> Axis {
-        let low = if low > 0.0 && low.is_finite() { low } else { 1.0 };
+        let (low, high) = (positive(low), if high.is_finite() { high } else { 0.0 });
         let (low, high) = (low / 1.1, high.max(low * 1.5) * 1.1);
         let of_each: &[f64] = match high.log10() - low.log10() {
             decades if decades > 2.5 => &ROUND[..1],
@@ -119,7 +119,7 @@ fn round_step(step: f64) -> f64 {
     if !(step > 0.0 && step.is_finite()) {
         return 1.0;
     }
-    let power = 10f64.powf(step.log10().floor());
+    let power = 10f64.powi(step.log10().floor() as i32);
     let digit = ROUND.into_iter().find(|digit| digit * power >= step * (1.0 - 1e-9)).unwrap_or(10.0);
     digit * power
 }
@@ -161,7 +161,11 @@ mod tests {
             (0.0, 12_345.0, "0 5000 10000 15000"),
             (5.0, 5.0, "5 6"),
             (0.0, 0.0031, "0 0.001 0.002 0.003 0.004"),
-            (-100.0, f64::INFINITY, "0 200000000000 400000000000 600000000000 800000000000 1000000000000"),
+            (
+                -100.0,
+                f64::INFINITY,
+                "-200000000000 0 200000000000 400000000000 600000000000 800000000000 1000000000000",
+            ),
         ] {
             assert_eq!(labels(&Axis::even(low, high, 5, (0.0, 1.0))), ticks, "{low} to {high}");
         }
