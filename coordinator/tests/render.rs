@@ -84,7 +84,7 @@ fn results_json_has_the_keys_of_its_contract() {
     }
     add(".runs[]", "run variant profile repetition attempt verdict reasons[] started measured_s sessions connect_s");
     add(".runs[].driving[]", "agent vus");
-    add(".runs[]", "not_started reconnects drift_percent steady.percent steady.p");
+    add(".runs[]", "superseded not_started reconnects drift_percent steady.percent steady.p");
     add(".runs[].metrics", metrics);
     add(".runs[].transactions.read_write", "ok rollback unknown failed retries statements");
     add(".runs[].transactions.read_write", "p50_ms p95_ms p99_ms service_p95_ms");

@@ -8,7 +8,7 @@ use vufleet::render::files;
 
 use super::{Lab, MS, S, STUDY, T0, Tape, histogram};
 
-/// Two profiles, two variants, three blocks, and one invalid run that was repeated. Everything that the database does
+/// Two profiles, two variants, three blocks, and one invalid run that was repeated with its group. Everything that the database does
 /// is `scale` times as much.
 pub fn lab(scale: u64, relative_only: bool) -> Lab {
     let study = format!(
@@ -19,7 +19,7 @@ pub fn lab(scale: u64, relative_only: bool) -> Lab {
     let mut lab = Lab::of(&study);
     for (profile, vus, tps) in [("4vu", 4, 40), ("16vu", 16, 100)] {
         for block in 1..=3 {
-            for (variant, share) in [("baseline", 100), ("audit", 92)] {
+            let made = |variant: &str, share: u64| {
                 let rate = scale * (tps * (share + u64::from(block)) / 100);
                 let mut tape = scaled(Tape::with_rate(block, rate), scale);
                 (tape.variant, tape.profile) = (variant.to_owned(), profile.to_owned());
@@ -28,13 +28,19 @@ pub fn lab(scale: u64, relative_only: bool) -> Lab {
                 tape.facts().driving.iter_mut().for_each(|agent| agent.vus = vus / 2);
                 tape.facts().connect_ns = Some(scale * S);
                 tape.intervals().for_each(|(_, interval)| interval.sessions = vus / 2);
-                if (profile, block, variant) == ("16vu", 2, "audit") {
-                    let mut broken = tape.clone();
-                    broken.end = Some((T0 + 9 * S, RunEnd::Stopped));
-                    lab.record(broken);
-                    tape.attempt = 2;
+                tape
+            };
+            let group = [made("baseline", 100), made("audit", 92)];
+            let [baseline, audit] = group.clone();
+            lab.record(baseline);
+            if (profile, block) == ("16vu", 2) {
+                // A run that is stopped is repeated with its group.
+                lab.record(Tape { end: Some((T0 + 9 * S, RunEnd::Stopped)), ..audit });
+                for tape in group {
+                    lab.record(Tape { attempt: 2, ..tape });
                 }
-                lab.record(tape);
+            } else {
+                lab.record(audit);
             }
         }
     }
