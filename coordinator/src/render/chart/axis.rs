@@ -70,8 +70,8 @@ impl Axis {
     /// By powers of ten, a little beyond the values on either side; the less they are apart, the more ticks there are between
     /// powers.
     pub(in crate::render) fn decades(low: f64, high: f64, px: (f64, f64)) -> Axis {
-        let (low, high) = (positive(low), if high.is_finite() { high } else { 0.0 });
-        let (low, high) = (low / 1.1, high.max(low * 1.5) * 1.1);
+        let low = if low > 0.0 && low.is_finite() { low } else { 1.0 };
+        let (low, high) = (low / 1.1, high.min(FARTHEST).max(low * 1.5) * 1.1);
         let of_each: &[f64] = match high.log10() - low.log10() {
             decades if decades > 2.5 => &ROUND[..1],
             decades if decades > 0.9 => &ROUND,
@@ -161,11 +161,7 @@ mod tests {
             (0.0, 12_345.0, "0 5000 10000 15000"),
             (5.0, 5.0, "5 6"),
             (0.0, 0.0031, "0 0.001 0.002 0.003 0.004"),
-            (
-                -100.0,
-                f64::INFINITY,
-                "-200000000000 0 200000000000 400000000000 600000000000 800000000000 1000000000000",
-            ),
+            (0.0, f64::INFINITY, "0 200000000000 400000000000 600000000000 800000000000 1000000000000"),
         ] {
             assert_eq!(labels(&Axis::even(low, high, 5, (0.0, 1.0))), ticks, "{low} to {high}");
         }
