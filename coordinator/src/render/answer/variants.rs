@@ -3,7 +3,6 @@
 use super::level;
 use super::places::places;
 use crate::analysis::{Cell, Change, Conclusion, Metric, Report};
-use crate::render::figures::listed;
 use crate::render::labels;
 
 /// More variants than this are told by the one that changes most.
@@ -169,13 +168,12 @@ fn limits(report: &Report, unshown: &[(&Cell, &Change)]) -> String {
         true => format!("a change of {most:.1} %"),
         false => format!("a change of {least:.1} to {most:.1} %"),
     };
-    let corrected: Vec<String> = unshown
-        .iter()
-        .filter_map(|(cell, change)| {
-            let comparisons = change.not_after_correction_for?;
-            Some(format!("{} not after correction for {comparisons} comparisons", places(report, &[&cell.profile])))
-        })
-        .collect();
-    let corrected = if corrected.is_empty() { String::new() } else { format!(" ({})", listed(&corrected)) };
+    // One metric's comparisons are as many for every level.
+    let not_after = unshown.iter().find_map(|(_, change)| change.not_after_correction_for);
+    let corrected = not_after.map_or_else(String::new, |comparisons| {
+        let is_so = |(_, change): &&(&Cell, &Change)| change.not_after_correction_for.is_some();
+        let profiles: Vec<&str> = unshown.iter().filter(is_so).map(|(cell, _)| cell.profile.as_str()).collect();
+        format!(" ({} not after correction for {comparisons} comparisons)", places(report, &profiles))
+    });
     format!("{corrected}, where {seen} would have been seen four times out of five")
 }
