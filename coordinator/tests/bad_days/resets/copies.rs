@@ -98,7 +98,7 @@ fn the_last_reset_is_waited_for_and_made_up_for_after_a_kill() {
     job.signal(Signal::SIGINT);
     job.await_words("is waited for");
     drop(somebody);
-    job.end().expect(0);
+    job.end().expect(130);
     assert_eq!(rows(&lab, INSERTED), 1_000, "as before the study");
     assert_eq!(left_behind(&lab), [""; 0]);
 
