@@ -1,6 +1,7 @@
 //! Where commands become work: one run at a time, jobs and control statements beside it.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -293,10 +294,17 @@ impl Desk {
         let snapshots = Arc::clone(&self.snapshots);
         snapshots.fetch_add(1, Ordering::Relaxed);
         let work = move || {
-            let result = {
+            // Whatever happens: somebody waits for the answer, and an agent that is to end for this.
+            let done = catch_unwind(AssertUnwindSafe(|| {
                 let _alone = one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
                 snapshot::run(&order, server.as_ref(), &over)
-            };
+            }));
+            let result = done.unwrap_or_else(|_| {
+                let error = "it broke off, by a mistake in vufleet-agent; look at this agent's log, and whether the server of the \
+                             data runs"
+                    .to_owned();
+                v1::SnapshotResult { id, error, ..Default::default() }
+            });
             over.store(true, Ordering::Relaxed);
             outlet.send(0, Body::Snapshot(result));
             snapshots.fetch_sub(1, Ordering::Relaxed);

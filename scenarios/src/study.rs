@@ -95,12 +95,6 @@ impl Study {
         self.profiles.iter().find(|profile| profile.id == id)
     }
 
-    /// Equal for studies whose data is the same: of one target, in the same tables. As many hexadecimal digits as fit into the
-    /// name of a file.
-    pub fn data_key(&self) -> String {
-        read::data_key(&self.text)
-    }
-
     /// How many rows each table holds, whichever of the profiles have run; nothing of tables that nobody has named.
     pub fn census(&self) -> Vec<Headcount> {
         let profiles = self.profiles.iter().map(|profile| profile.workload.schema().census());

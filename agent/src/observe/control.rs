@@ -4,6 +4,8 @@
 //! the coordinator sends the login's password with the command, so an agent's own `allow_control` does not apply. It is
 //! about what only the agent's host can grant, that is commands of the host itself.
 
+mod limit;
+
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -13,12 +15,13 @@ use vufleet_proto::v1;
 use vufleet_scenarios::session::{Fault, FaultKind, Row, Rows, Session, Value};
 use vufleet_scenarios::study::{self, Edits, Target, TargetKind};
 
+use self::limit::Limit;
 use crate::session::calendar::Civil;
 use crate::session::text::write_decimal;
 use crate::session::{MssqlSession, MysqlAsyncSession, SimulatedSession, SqliteSession};
 
 /// How long opening the connection may take, where the driver does not give up by itself before and with better words.
-/// Statements have no bound: an index is built as long as it takes.
+/// Statements have no bound but what a command sets: an index is built as long as it takes.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(15);
 
 /// Most text of one command's answer: it has to fit into a message.
@@ -39,12 +42,11 @@ pub fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
             return refused(&Fault::new(FaultKind::Refused, what));
         }
     };
-    let (statements, keep_going) = (&command.statements, command.keep_going);
     match target.kind {
-        TargetKind::Mysql => runtime.block_on(execute::<MysqlAsyncSession>(target, statements, keep_going)),
-        TargetKind::Mssql => runtime.block_on(execute::<MssqlSession>(target, statements, keep_going)),
-        TargetKind::Sqlite => runtime.block_on(execute::<SqliteSession>(target, statements, keep_going)),
-        TargetKind::Simulated => runtime.block_on(execute::<SimulatedSession>(target, statements, keep_going)),
+        TargetKind::Mysql => runtime.block_on(execute::<MysqlAsyncSession>(target, command)),
+        TargetKind::Mssql => runtime.block_on(execute::<MssqlSession>(target, command)),
+        TargetKind::Sqlite => runtime.block_on(execute::<SqliteSession>(target, command)),
+        TargetKind::Simulated => runtime.block_on(execute::<SimulatedSession>(target, command)),
     }
 }
 
@@ -69,8 +71,9 @@ pub fn target_of(command: &v1::Control) -> Result<Target, Fault> {
 ///
 /// Without `keep_going` the first failure is the last statement tried. With it, a failed statement's table has no rows
 /// and its error as the only column's name; answers carry no column names otherwise. When the connection cannot be
-/// opened at all there are no tables and no version.
-pub async fn execute<S: Session>(target: &Target, statements: &[String], keep_going: bool) -> v1::ControlResult {
+/// opened at all there are no tables and no version. A statement that is under way at the command's limit is stopped and fails
+/// with a deadline; those that `keep_going` sends after it have a moment each.
+pub async fn execute<S: Session>(target: &Target, command: &v1::Control) -> v1::ControlResult {
     let mut result = v1::ControlResult::default();
     let connect = timeout(CONNECT_PATIENCE, Box::pin(S::connect(target, Rc::from([]))));
     let mut session = match connect.await.unwrap_or_else(|_| Err(silent(target))) {
@@ -80,9 +83,14 @@ pub async fn execute<S: Session>(target: &Target, statements: &[String], keep_go
     result.version = session.version();
     let mut bytes_left = MAX_ANSWER_BYTES;
     let mut lost: Option<Fault> = None;
-    for (index, statement) in statements.iter().enumerate() {
+    let mut limit = Limit::of(command);
+    for (index, statement) in command.statements.iter().enumerate() {
         let answer = match &lost {
-            None => ask(&mut session, statement, &mut bytes_left).await,
+            None => {
+                limit
+                    .keep(target, &mut session, async |session: &mut S| ask(session, statement, &mut bytes_left).await)
+                    .await
+            }
             Some(fault) => Err(fault.clone()),
         };
         match answer {
@@ -92,11 +100,14 @@ pub async fn execute<S: Session>(target: &Target, statements: &[String], keep_go
                 if fault.kind.ends_connection() {
                     lost = Some(fault);
                 }
-                if !keep_going {
+                if !command.keep_going {
                     break;
                 }
             }
         }
+    }
+    if limit.has_passed() {
+        result.fault = v1::FaultKind::FaultDeadline.into();
     }
     match lost {
         Some(_) => session.discard(),

@@ -32,6 +32,15 @@ pub(super) struct Failure {
     pub(super) message: String,
     /// It was refused by whoever had to do it, and will be again; else nobody was reached.
     pub(super) refused: bool,
+    /// Statements that took longer than they may: the last of them may go on.
+    pub(super) late: bool,
+}
+
+impl Failure {
+    /// Of a step that was done in time, if it was done at all.
+    pub(super) fn new(agent: String, message: String, refused: bool) -> Failure {
+        Failure { agent, message, refused, late: false }
+    }
 }
 
 /// Does steps in order, the statements among them that follow each other on one connection of the control login.
@@ -44,10 +53,10 @@ pub(super) async fn perform(
     actions: &[Action],
     on_failure: OnFailure,
 ) -> Result<Option<Failure>, Halt> {
-    perform_within(pilot, actions, on_failure, PATIENCE).await
+    perform_all(pilot, actions, on_failure, Time::Patience(PATIENCE)).await
 }
 
-/// The same with a time that each command, and each row of statements, may take.
+/// The same with a time that each command, and each row of statements, may take; then it is ended.
 ///
 /// # Errors
 /// When the operator stops the job.
@@ -55,13 +64,31 @@ pub(super) async fn perform_within(
     pilot: &mut Pilot,
     actions: &[Action],
     on_failure: OnFailure,
-    patience: Duration,
+    limit: Duration,
+) -> Result<Option<Failure>, Halt> {
+    perform_all(pilot, actions, on_failure, Time::Limit(limit)).await
+}
+
+/// How long each command, and each row of statements, may take.
+#[derive(Debug, Clone, Copy)]
+enum Time {
+    /// Until nobody waits for the statements any more.
+    Patience(Duration),
+    /// Until the agent ends them.
+    Limit(Duration),
+}
+
+async fn perform_all(
+    pilot: &mut Pilot,
+    actions: &[Action],
+    on_failure: OnFailure,
+    time: Time,
 ) -> Result<Option<Failure>, Halt> {
     let mut first = None;
     for chunk in actions.chunk_by(|one, next| sql(one).is_some() && sql(next).is_some()) {
         let failure = match &chunk[0] {
-            Action::Sql(_) => send(pilot, chunk, on_failure, patience).await?,
-            Action::Command { name, agent } => command(pilot, name, agent, patience).await?,
+            Action::Sql(_) => send(pilot, chunk, on_failure, time).await?,
+            Action::Command { name, agent } => command(pilot, name, agent, time).await?,
         };
         first = first.or(failure);
         if first.is_some() && on_failure == OnFailure::Stop {
@@ -82,49 +109,55 @@ async fn send(
     pilot: &mut Pilot,
     actions: &[Action],
     on_failure: OnFailure,
-    patience: Duration,
+    time: Time,
 ) -> Result<Option<Failure>, Halt> {
     let statements: Vec<String> = actions.iter().filter_map(sql).cloned().collect();
-    let mut ask = Ask::control(statements.clone()).changes().patience(patience);
+    let ask = Ask::control(statements.clone()).changes();
+    let mut ask = match time {
+        Time::Patience(patience) => ask.patience(patience),
+        Time::Limit(limit) => ask.limit(limit),
+    };
     if on_failure == OnFailure::GoOn {
         ask = ask.keep_going();
     }
     let agent = match pilot.spokesman() {
         Ok(agent) => agent,
-        Err(halt) => return Ok(Some(Failure { agent: String::new(), message: halt.message(), refused: false })),
+        Err(halt) => return Ok(Some(Failure::new(String::new(), halt.message(), false))),
     };
     let result = match pilot.ask(&agent, ask).await {
         Ok(result) => result,
         Err(Halt::Stopped) => return Err(Halt::Stopped),
-        Err(halt) => return Ok(Some(Failure { agent, message: halt.message(), refused: false })),
+        Err(halt) => return Ok(Some(Failure::new(agent, halt.message(), false))),
     };
     if result.error.is_empty() {
         return Ok(None);
     }
     // A result without tables is of a connection that could not be opened.
     let statement = (!result.tables.is_empty()).then(|| statements.get(result.failed as usize)).flatten();
+    let late = result.fault() == v1::FaultKind::FaultDeadline;
     let message = match statement {
         Some(statement) => format!("{}: {}", brief(statement), result.error),
         None => result.error,
     };
-    Ok(Some(Failure { agent, message, refused: statement.is_some() }))
+    Ok(Some(Failure { agent, message, refused: statement.is_some(), late }))
 }
 
 async fn command(
     pilot: &mut Pilot,
     name: &str,
     labels: &BTreeMap<String, String>,
-    patience: Duration,
+    time: Time,
 ) -> Result<Option<Failure>, Halt> {
     let Some(agent) = pilot.who_has(name, labels) else {
-        return Ok(Some(Failure { agent: String::new(), message: nobody_has(name, labels), refused: false }));
+        return Ok(Some(Failure::new(String::new(), nobody_has(name, labels), false)));
     };
-    let failure = match pilot.run_command(&agent, name, patience).await {
+    let (Time::Patience(limit) | Time::Limit(limit)) = time;
+    let failure = match pilot.run_command(&agent, name, limit).await {
         Ok(result) => failure_of(&result),
         Err(Halt::Stopped) => return Err(Halt::Stopped),
         Err(halt) => Some((halt.message(), false)),
     };
-    Ok(failure.map(|(message, refused)| Failure { agent, message: format!("command {name}: {message}"), refused }))
+    Ok(failure.map(|(message, refused)| Failure::new(agent, format!("command {name}: {message}"), refused)))
 }
 
 fn failure_of(result: &v1::CommandResult) -> Option<(String, bool)> {

@@ -17,6 +17,7 @@ use vufleet_scenarios::study::{Repetitions, TargetKind};
 use self::agenda::{Agenda, Past};
 use self::resume::Resumed;
 use super::pilot::{Ask, Pilot};
+use super::reset::Ending;
 use super::roster::{self, Roster};
 use super::run::{Order, Trouble, fly, settings};
 use super::{Halt, preflight, reset, undo};
@@ -29,9 +30,16 @@ const TABLE_WIDTH: u16 = 120;
 /// How long a database that does not answer is waited for before a run is repeated.
 const DATABASE_PATIENCE: Duration = Duration::from_secs(120);
 
+/// Why a study of which every run is there is not finished.
+const NOT_BACK: &str = "every run was made, but the data is not back where it was before the study; `vufleet run --resume` tries \
+                        once more";
+
 /// `vufleet run`.
 pub(super) async fn run(pilot: &mut Pilot, resumed: Option<Resumed>) -> Result<(), Halt> {
     let share = resumed.as_ref().map_or(1.0, Resumed::share_left);
+    if let Some(resumed) = &resumed {
+        reset::belong_to(pilot, &resumed.id).await?;
+    }
     preflight::clear(pilot, plan::duration(&pilot.study).at_least.mul_f64(share)).await?;
     if pilot.observers().is_empty() {
         pilot
@@ -49,8 +57,13 @@ pub(super) async fn run(pilot: &mut Pilot, resumed: Option<Resumed>) -> Result<(
         Ok(()) => settings::read_last(pilot, &study_id).await,
         Err(_) => Ok(()),
     };
+    // A study is finished when its data is where it is to be: as long as it is not, the study can be gone on with.
+    let settled = undo::settle(pilot).await;
+    let ending = if ended.is_ok() && settled.is_ok() { Ending::PutBack } else { Ending::Keep };
+    let is_back = reset::end(pilot, ending).await;
     let (state, message) = match &ended {
-        Ok(()) => (StudyState::Finished, String::new()),
+        Ok(()) if is_back => (StudyState::Finished, String::new()),
+        Ok(()) => (StudyState::Failed, NOT_BACK.to_owned()),
         Err(Halt::Stopped) => (StudyState::Interrupted, Halt::Stopped.message()),
         Err(halt @ (Halt::Refused(_) | Halt::Short(_))) => (StudyState::Failed, halt.message()),
     };
@@ -61,12 +74,10 @@ pub(super) async fn run(pilot: &mut Pilot, resumed: Option<Resumed>) -> Result<(
     {
         reported = Err(unwritten);
     }
-    let settled = undo::settle(pilot).await;
-    reset::end(pilot, if settled.is_ok() { state } else { StudyState::Failed }).await;
     if let (Err(_), Err(left_on)) = (&ended, &settled) {
         pilot.teller.warn(left_on.message()).await;
     }
-    if ended.is_err() || reported.is_err() {
+    if ended.is_err() || reported.is_err() || !is_back {
         let how = "with the --data or --coordinator of this one";
         pilot.teller.note(format!("to go on: vufleet run --resume {study_id} ({how})")).await;
     }
@@ -75,7 +86,8 @@ pub(super) async fn run(pilot: &mut Pilot, resumed: Option<Resumed>) -> Result<(
     settled?;
     read?;
     written?;
-    reported
+    reported?;
+    if is_back { Ok(()) } else { Err(Halt::Short(NOT_BACK.to_owned())) }
 }
 
 async fn set_state(pilot: &Pilot, study_id: &StudyId, state: StudyState, message: String) -> Result<(), Halt> {
@@ -101,6 +113,7 @@ pub(super) async fn begin(pilot: &mut Pilot, name: &str) -> Result<StudyId, Halt
     let study_id = pilot.core.record.with(move |ledger| ledger.begin_study(&study, &facts)).await?;
     pilot.core.name_job(&study_id.0);
     pilot.teller.accepted(&study_id.0, &study_id.0).await;
+    reset::belong_to(pilot, &study_id).await?;
     Ok(study_id)
 }
 

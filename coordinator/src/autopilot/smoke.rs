@@ -4,6 +4,7 @@ use vufleet_proto::v1::event;
 use vufleet_scenarios::plan::{self, PlannedRun};
 
 use super::pilot::Pilot;
+use super::reset::Ending;
 use super::run::{Order, Trouble, fly};
 use super::sequence::begin;
 use super::{Halt, preflight, reset, undo};
@@ -47,7 +48,8 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
     pilot.core.record.with(move |ledger| ledger.set_study_state(&study_id, state, at_ns, "smoke test")).await?;
     pilot.finish_up();
     let settled = undo::settle(pilot).await;
-    reset::end(pilot, if settled.is_ok() { state } else { StudyState::Failed }).await;
+    // Nobody goes on with a smoke test, however it has ended.
+    let is_back = reset::end(pilot, if settled.is_ok() { Ending::PutBack } else { Ending::Keep }).await;
     match halted {
         Some(halt) => {
             if let Err(left_on) = settled {
@@ -59,6 +61,7 @@ pub(super) async fn run(pilot: &mut Pilot) -> Result<(), Halt> {
         None if failures > 0 => {
             Err(Halt::Refused(format!("{failures} of {} smoke runs failed; mend the study or the schema", plan.len())))
         }
+        None if !is_back => Err(Halt::Short("the data is not back where it was before the smoke test".to_owned())),
         None => Ok(()),
     }
 }

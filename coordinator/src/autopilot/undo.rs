@@ -56,12 +56,12 @@ async fn attempt(pilot: &mut Pilot, undo: &Undo) -> Result<Option<Failure>, Halt
         Ok(unmet) if unmet.is_empty() => Ok(None),
         Ok(unmet) => {
             let message = unmet.join("; ");
-            Ok(Some(failure.unwrap_or(Failure { agent: String::new(), message, refused: true })))
+            Ok(Some(failure.unwrap_or(Failure::new(String::new(), message, true))))
         }
         Err(Halt::Stopped) => Err(Halt::Stopped),
         Err(halt) => {
             let message = halt.message();
-            Ok(Some(failure.unwrap_or(Failure { agent: String::new(), message, refused: false })))
+            Ok(Some(failure.unwrap_or(Failure::new(String::new(), message, false))))
         }
     }
 }

@@ -5,8 +5,17 @@ use crate::study::{Reset, ResetMethod, Study, TargetKind};
 
 const DIRECTORY: &str = "data directory";
 /// Where a server keeps what belongs together: the data directory first, and everything else inside it.
-const DIRECTORIES: [&str; 5] =
-    ["datadir", "innodb_data_home_dir", "innodb_log_group_home_dir", "innodb_undo_directory", "aria_log_dir_path"];
+const DIRECTORIES: [&str; 6] = [
+    "datadir",
+    "innodb_data_home_dir",
+    "innodb_log_group_home_dir",
+    "innodb_undo_directory",
+    "aria_log_dir_path",
+    "rocksdb_datadir",
+];
+/// The files of InnoDB's system tablespace, with sizes:
+/// <https://mariadb.com/kb/en/innodb-system-variables/#innodb_data_file_path>.
+const DATA_FILES: &str = "innodb_data_file_path";
 
 pub(super) fn questions(study: &Study) -> Vec<Question> {
     match (method(study), study.target.kind) {
@@ -15,7 +24,7 @@ pub(super) fn questions(study: &Study) -> Vec<Question> {
             look.map(|(index, sql)| Question { id: file(index), sql, login: Login::Control }).collect()
         }
         (Some(ResetMethod::Snapshot), TargetKind::Mysql) => {
-            let names = super::quoted_list(DIRECTORIES.into_iter().chain(["hostname"]));
+            let names = super::quoted_list(DIRECTORIES.into_iter().chain([DATA_FILES, "hostname"]));
             let sql = format!("SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})");
             vec![Question { id: DIRECTORY.to_owned(), sql, login: Login::Control }]
         }
@@ -95,12 +104,16 @@ pub fn snapshot_agent<'a>(answers: &Answers, agents: &'a [AgentFacts]) -> Result
 
 /// What lies outside of the data directory would not be copied with it.
 fn scattered(answers: &Answers) -> Option<Finding> {
-    let directory = variable(answers, DIRECTORIES[0]).trim_end_matches('/');
-    let outside = |name: &&str| {
-        let path = variable(answers, name);
-        path.starts_with('/') && path.trim_end_matches('/') != directory && !path.starts_with(&format!("{directory}/"))
+    let directory = resolved("/", variable(answers, DIRECTORIES[0]));
+    let is_outside = |base: &str, path: &str| {
+        let path = resolved(base, path);
+        path != directory && !path.starts_with(&format!("{directory}/"))
     };
-    let name = DIRECTORIES.into_iter().find(outside)?;
+    let outside = |name: &&str| is_outside(&directory, variable(answers, name));
+    // Files are named from InnoDB's home, which is the data directory where it is not said.
+    let home = resolved(&directory, variable(answers, DIRECTORIES[1]));
+    let file_outside = || variable(answers, DATA_FILES).split(';').any(|file| is_outside(&home, path_of(file)));
+    let name = DIRECTORIES.into_iter().find(outside).or_else(|| file_outside().then_some(DATA_FILES))?;
     let what = format!(
         "the server keeps a part of its data outside of its data directory {directory}: {name} is {}",
         variable(answers, name)
@@ -109,6 +122,25 @@ fn scattered(answers: &Answers) -> Option<Finding> {
         what,
         "reset by another method, for example { command = \"name\", agent = { .. } } that restores all of it",
     ))
+}
+
+/// The path of `ibdata1:12M:autoextend`.
+fn path_of(file: &str) -> &str {
+    file.split(':').next().unwrap_or_default().trim()
+}
+
+/// A path as it is from a directory, without `.`, `..` and what does nothing.
+fn resolved(base: &str, path: &str) -> String {
+    let whole = if path.starts_with('/') { path.to_owned() } else { format!("{base}/{path}") };
+    let mut parts = Vec::new();
+    for part in whole.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    format!("/{}", parts.join("/"))
 }
 
 fn variable<'a>(answers: &'a Answers, name: &str) -> &'a str {
@@ -155,12 +187,34 @@ mod tests {
 
     #[test]
     fn data_that_lies_elsewhere_is_no_part_of_a_copy() {
-        for (home, outside) in
-            [("", false), ("./", false), ("/data/", false), ("/data/innodb", false), ("/data2", true)]
-        {
-            let found = scattered(&variables(&[("datadir", "/data/"), ("innodb_log_group_home_dir", home)]));
-            assert_eq!(found.is_some(), outside, "{home}: {found:?}");
+        const LOGS: &str = "innodb_log_group_home_dir";
+        for (name, place, outside) in [
+            (LOGS, "", false),
+            (LOGS, "./", false),
+            (LOGS, "/data/", false),
+            (LOGS, "/data/innodb", false),
+            (LOGS, "sub/../log", false),
+            (LOGS, "/data2", true),
+            (LOGS, "../log", true),
+            (LOGS, "./a/../../log", true),
+            (LOGS, "/data/../log", true),
+            ("rocksdb_datadir", "./.rocksdb", false),
+            ("rocksdb_datadir", "/fast/rocks", true),
+            (DATA_FILES, "ibdata1:12M:autoextend", false),
+            (DATA_FILES, "/data/ibdata1:12M;ibdata2:12M:autoextend", false),
+            (DATA_FILES, "ibdata1:12M;/disk/ibdata2:12M:autoextend", true),
+            (DATA_FILES, "ibdata1:12M; ../ibdata2:12M:autoextend", true),
+        ] {
+            let found = scattered(&variables(&[("datadir", "/data/"), (name, place)]));
+            assert_eq!(found.is_some(), outside, "{name} {place}: {found:?}");
+            assert!(found.is_none_or(|found| found.to_string().contains(name)), "{name}");
         }
+        let below =
+            variables(&[("datadir", "/data/"), ("innodb_data_home_dir", "/data/sub"), (DATA_FILES, "../ibdata1:1M")]);
+        assert_eq!(scattered(&below), None, "it is still inside");
+        let home =
+            variables(&[("datadir", "/data/"), ("innodb_data_home_dir", "/data"), (DATA_FILES, "../ibdata1:1M")]);
+        assert!(scattered(&home).is_some());
     }
 
     fn copies(name: &str, directory: Option<&str>, hostname: &str) -> AgentFacts {

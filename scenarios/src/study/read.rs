@@ -72,13 +72,6 @@ fn walk(root: &Section<'_>, text: &str) -> Option<Study> {
     })
 }
 
-/// Of the tables of the study that say which data it works on.
-pub(super) fn data_key(text: &str) -> String {
-    let document: Document<&str> = Document::parse(text).expect("a study's own text is TOML");
-    let table = |name: &str| document.get(name).map(ToString::to_string).unwrap_or_default();
-    digest(&format!("{}\0{}", table("target"), table("workload"))).split_off(48)
-}
-
 fn digest(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -12,6 +12,8 @@ use crate::fleet::registry::{Agent, FleetEvent};
 
 /// How long an agent may take beyond a command's limit, to end it and to say so.
 const COMMAND_GRACE: Duration = Duration::from_secs(10);
+/// The same for statements, which the server has to stop.
+const STATEMENT_GRACE: Duration = Duration::from_secs(120);
 /// How long control statements may take when nobody says otherwise.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(30);
 
@@ -19,7 +21,8 @@ impl Pilot {
     /// Runs SQL through an agent: with the `[control]` login if `as_control`, else with the target's own.
     pub(in crate::autopilot) async fn ask(&mut self, agent: &str, question: Ask) -> Result<v1::ControlResult, Halt> {
         let id = self.question();
-        let Ask { statements, as_control, keep_going, changes, patience, database } = question;
+        let Ask { statements, as_control, keep_going, changes, patience, limit, database } = question;
+        let patience = limit.map_or(patience, |limit| limit + STATEMENT_GRACE);
         let control = v1::Control {
             id,
             study: self.study.text.clone(),
@@ -29,18 +32,27 @@ impl Pilot {
             keep_going,
             changes,
             database,
+            limit_ns: limit.map_or(0, |limit| limit.as_nanos() as u64),
         };
         self.command(agent, command::Body::Control(control));
         let heard = self.answer(agent, patience, |body| match body {
             event::Body::Control(result) if result.id == id => Some(result),
             _ => None,
         });
-        heard.await?.ok_or_else(|| {
-            Halt::Refused(format!(
-                "the database did not answer agent {agent} within {} s; is it overloaded, or behind a firewall?",
-                patience.as_secs()
-            ))
-        })
+        if let Some(result) = heard.await? {
+            return Ok(result);
+        }
+        let error = format!(
+            "the database did not answer agent {agent} within {} s; is it overloaded, or behind a firewall?",
+            patience.as_secs()
+        );
+        match limit {
+            None => Err(Halt::Refused(error)),
+            Some(_) => {
+                let error = format!("{error} The last statement may go on, on the agent and in the database");
+                Ok(v1::ControlResult { id, error, fault: v1::FaultKind::FaultDeadline.into(), ..Default::default() })
+            }
+        }
     }
 
     /// Has an agent run a command that its configuration names.
@@ -116,6 +128,8 @@ pub(in crate::autopilot) struct Ask {
     /// They apply or undo a variant: one such thing at a time.
     pub(in crate::autopilot) changes: bool,
     pub(in crate::autopilot) patience: Duration,
+    /// After which the agent stops them; none: they take as long as they take, heard or not.
+    pub(in crate::autopilot) limit: Option<Duration>,
     /// To be in, instead of the login's own; empty: that one.
     pub(in crate::autopilot) database: String,
 }
@@ -124,7 +138,7 @@ impl Ask {
     /// With the target's own login, all or nothing.
     pub(in crate::autopilot) fn target(statements: Vec<String>) -> Self {
         let (patience, database) = (CONTROL_PATIENCE, String::new());
-        Ask { statements, as_control: false, keep_going: false, changes: false, patience, database }
+        Ask { statements, as_control: false, keep_going: false, changes: false, patience, limit: None, database }
     }
 
     /// With the `[control]` login, all or nothing.
@@ -149,5 +163,10 @@ impl Ask {
 
     pub(in crate::autopilot) fn patience(self, patience: Duration) -> Self {
         Ask { patience, ..self }
+    }
+
+    /// The agent stops what takes longer. An answer that does not come even then is one of a deadline that has passed.
+    pub(in crate::autopilot) fn limit(self, limit: Duration) -> Self {
+        Ask { limit: Some(limit), ..self }
     }
 }

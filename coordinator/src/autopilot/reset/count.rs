@@ -23,7 +23,7 @@ pub(super) async fn verify(
     ready(pilot, &agent, reset).await?;
     let expected = pilot.study.census();
     let tables = tables(pilot, &agent, &expected).await?;
-    if tables.is_empty() {
+    if tables.is_empty() && pilot.resets.first.as_ref().is_none_or(Census::is_empty) {
         return Ok(None);
     }
     let found = count(pilot, &agent, tables, reset).await?;
@@ -56,7 +56,16 @@ async fn ready(pilot: &mut Pilot, agent: &str, reset: &Reset) -> Result<(), Halt
     if unmet.is_empty() {
         return Ok(());
     }
-    Err(Halt::Refused(format!("after the reset ({reset}) the data is not what the study needs: {}", unmet.join("; "))))
+    let told = match withholds(pilot) {
+        true => "`vufleet schema verify STUDY` says in which way".to_owned(),
+        false => unmet.join("; "),
+    };
+    Err(Halt::Refused(format!("after the reset ({reset}) the data is not what the study needs: {told}")))
+}
+
+/// Numbers of rows tell how much was done: a study that withholds figures withholds them.
+fn withholds(pilot: &Pilot) -> bool {
+    pilot.study.report.relative_only && !pilot.job.absolute
 }
 
 /// The tables to count as SQL names them: those of the workload, or all that there are.
@@ -78,20 +87,40 @@ async fn tables(pilot: &mut Pilot, agent: &str, expected: &[Headcount]) -> Resul
 }
 
 async fn count(pilot: &mut Pilot, agent: &str, tables: Vec<String>, reset: &Reset) -> Result<Census, Halt> {
+    if tables.is_empty() {
+        return Ok(Census::new());
+    }
     let dialect = pilot.dialect();
     let queries = tables.iter().map(|table| census::count(dialect, table)).collect();
     let result = pilot.ask(agent, Ask::target(queries).keep_going().patience(reset.timeout)).await?;
     if result.tables.is_empty() {
         return Err(Halt::Refused(format!("the rows cannot be counted after the reset: {}", result.error)));
     }
-    let counts = result.tables.iter().map(number);
-    Ok(tables.into_iter().zip(counts).filter_map(|(table, count)| Some((table, count?))).collect())
+    counted(tables, &result.tables).map_err(|uncounted| {
+        Halt::Refused(format!(
+            "after the reset ({reset}) rows cannot be counted, so that nobody knows whether it is one: {uncounted}"
+        ))
+    })
 }
 
-/// Numbers of rows tell how much was done: a study that withholds figures withholds them.
+/// The counts of all tables.
+///
+/// # Errors
+/// Which of them was not counted and why: its rows would never be missed.
+fn counted(tables: Vec<String>, answers: &[v1::Table]) -> Result<Census, String> {
+    let answers = answers.iter().map(Some).chain(std::iter::repeat(None));
+    let each = tables.into_iter().zip(answers).map(|(table, answer)| match answer.and_then(number) {
+        Some(count) => Ok((table, count)),
+        None => {
+            let why = answer.and_then(|answer| answer.columns.first()).map_or("there was no answer", String::as_str);
+            Err(format!("{table}: {why}; let target.user read it"))
+        }
+    });
+    each.collect()
+}
+
 fn refusal(pilot: &Pilot, reset: &Reset, wrong: &[Difference]) -> String {
-    let withheld = pilot.study.report.relative_only && !pilot.job.absolute;
-    let told: Vec<String> = if withheld {
+    let told: Vec<String> = if withholds(pilot) {
         let tables: Vec<&str> = wrong.iter().map(|difference| difference.table.as_str()).collect();
         vec![format!("other numbers of rows than there should be ({})", tables.join(", "))]
     } else {
@@ -115,5 +144,25 @@ async fn tell_used(pilot: &Pilot, expected: &[Headcount], found: &Census) {
                 "note: the data that the resets go back to is not as it was built: {tables} have been written to since"
             ))
             .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_cannot_be_counted_is_no_table_without_rows() {
+        let rows = |count: &str| v1::Table {
+            columns: vec![],
+            rows: vec![v1::TableRow { cells: vec![v1::Cell { text: count.to_owned(), null: false }] }],
+        };
+        let failed = v1::Table { columns: vec!["SELECT denied".to_owned()], rows: vec![] };
+        let tables = || vec!["a".to_owned(), "b".to_owned()];
+        let census = Census::from([("a".to_owned(), 7), ("b".to_owned(), 0)]);
+        assert_eq!(counted(tables(), &[rows("7"), rows("0")]), Ok(census));
+        let denied = counted(tables(), &[rows("7"), failed]).unwrap_err();
+        assert!(denied.contains("b: SELECT denied"), "{denied}");
+        assert!(counted(tables(), &[rows("7")]).unwrap_err().contains("b: there was no answer"));
     }
 }

@@ -1,4 +1,5 @@
-//! Copies of the data's files, made and put back by the agent beside them.
+//! Copies of the data's files, made and put back by the agent beside them. A copy is of the study that made it: another one neither
+//! goes back to it nor takes it away, and is refused where one is found.
 
 use std::time::Duration;
 
@@ -11,10 +12,9 @@ use vufleet_scenarios::study::TargetKind;
 use crate::autopilot::Halt;
 use crate::autopilot::pilot::{Member, Pilot};
 use crate::fleet::registry::{Agent, FleetEvent};
-use crate::ledger::StudyState;
 
-/// How long an agent may take beyond the limit, to start its server again and to say so.
-const GRACE: Duration = Duration::from_secs(400);
+/// How long an agent may take beyond the limit, to wait for its server's end, to start it again and to say so.
+const GRACE: Duration = Duration::from_secs(900);
 const LOOK_PATIENCE: Duration = Duration::from_secs(60);
 const ROUND: Duration = Duration::from_millis(200);
 /// How long an agent may be here without saying that it is at work on it: it says so with every heartbeat.
@@ -27,6 +27,15 @@ pub(in crate::autopilot) struct Copied {
     agent: Option<String>,
     /// Where it lies there, once it is made.
     place: Option<String>,
+}
+
+/// What is to become of the copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::autopilot) enum Ending {
+    /// Nobody needs it any more: it is put back for good.
+    PutBack,
+    /// The study may be gone on with.
+    Keep,
 }
 
 /// Finds the agent and has it look.
@@ -46,13 +55,36 @@ pub(super) async fn look(pilot: &mut Pilot, answers: &Answers, agents: &[AgentFa
         Err(Halt::Refused(why)) => return Ok(vec![fatal(&why)]),
         Err(halt) => return Err(halt),
     };
-    let left = format!("an earlier study has left a copy of the data in {} of agent {agent}", told.place);
-    let remedy = "the first reset puts the data back to it; remove it if the data has been built again since";
-    Ok(told
-        .found
-        .then(|| Finding { severity: Severity::Note, what: left, remedy: remedy.to_owned() })
-        .into_iter()
-        .collect())
+    if told.found {
+        let back =
+            format!("the data goes back to the copy that this study has left in {} of agent {agent}", told.place);
+        pilot.resets.copied.place = Some(told.place);
+        pilot.teller.note(back).await;
+    }
+    Ok(told.others.iter().map(|other| left_behind(&agent, other)).collect())
+}
+
+fn left_behind(agent: &str, other: &v1::Leftover) -> Finding {
+    let study = other.maker.rsplit_once('.').map_or(other.maker.as_str(), |(id, _)| id);
+    let (place, age) = (&other.place, spoken(Duration::from_nanos(other.age_ns)));
+    Finding {
+        severity: Severity::Fatal,
+        what: format!("study {study} has left a copy of this data in {place} of agent {agent}, made {age} ago"),
+        remedy: format!(
+            "go on with `vufleet run --resume {study}`, which puts the data back to it, put it in the place of the data yourself, or \
+             remove it where the data as it is now is what you want"
+        ),
+    }
+}
+
+/// In the largest unit that says something.
+fn spoken(age: Duration) -> String {
+    match age.as_secs() {
+        seconds @ 0..=119 => format!("{seconds} s"),
+        seconds @ 120..=7_199 => format!("{} min", seconds / 60),
+        seconds @ 7_200..=172_799 => format!("{} h", seconds / 3_600),
+        seconds => format!("{} days", seconds / 86_400),
+    }
 }
 
 fn fatal(why: &str) -> Finding {
@@ -60,8 +92,7 @@ fn fatal(why: &str) -> Finding {
     Finding { severity: Severity::Fatal, what, remedy: "mend that, or reset by another method".to_owned() }
 }
 
-/// Copies the data the first time, and puts it back every other time. A copy that an interrupted study has left is what that
-/// study began with.
+/// Copies the data the first time, and puts it back every other time: the first time too where the study's own copy is there.
 pub(super) async fn put_back(pilot: &mut Pilot, limit: Duration, live: &v1::Live) -> Result<(), Halt> {
     let live = &v1::Live { phase: "reset, copying files".to_owned(), ..live.clone() };
     let Some(agent) = pilot.resets.copied.agent.clone() else {
@@ -69,44 +100,41 @@ pub(super) async fn put_back(pilot: &mut Pilot, limit: Duration, live: &v1::Live
     };
     if pilot.resets.copied.place.is_none() {
         let taken = order(pilot, &agent, Act::Take, limit, live).await?;
-        pilot.resets.copied.place = Some(taken.place.clone());
+        pilot.resets.copied.place = Some(taken.place);
         if !taken.found {
             return Ok(());
         }
-        pilot
-            .teller
-            .note(format!("the data goes back to the copy that an interrupted study has left in {}", taken.place))
-            .await;
     }
     order(pilot, &agent, Act::PutBack, limit, live).await.map(drop)
 }
 
-/// After a complete study the data is where it was before it, and no copy is left; else it may be gone on with.
-pub(super) async fn end(pilot: &mut Pilot, limit: Duration, state: StudyState) {
+/// After a complete study the data is where it was before it, and no copy is left; else it may be gone on with. Returns whether
+/// that is so, or there was nothing to do.
+pub(super) async fn end(pilot: &mut Pilot, limit: Duration, ending: Ending) -> bool {
     let (Some(agent), Some(place)) = (pilot.resets.copied.agent.clone(), pilot.resets.copied.place.take()) else {
-        return;
+        return true;
     };
-    if state != StudyState::Finished {
+    if ending == Ending::Keep {
         let kept = format!(
-            "the data as it was before this study stays in {place} of agent {agent}: the next `vufleet run` of the same data goes \
-             back to it"
+            "the data as it was before this study stays in {place} of agent {agent}: only this study goes back to it, with --resume"
         );
-        return pilot.teller.note(kept).await;
+        pilot.teller.note(kept).await;
+        return false;
     }
     pilot.figures.clear();
+    let _words = pilot.see_through("the last reset, which puts the data back for good, is waited for".to_owned());
     let live = v1::Live { phase: "last reset".to_owned(), ..Default::default() };
-    if let Err(halt) = order(pilot, &agent, Act::End, limit, &live).await {
-        let why = halt.message();
-        pilot
-            .teller
-            .warn(format!(
-                "the data was not put back to where it was before the study, its copy is left in {place}: {why}"
-            ))
-            .await;
-    }
+    let Err(halt) = order(pilot, &agent, Act::End, limit, &live).await else { return true };
+    let why = halt.message();
+    let left = format!(
+        "the last reset failed; where {place} is still there, it is the data as it was before the study: {why}"
+    );
+    pilot.teller.warn(left).await;
+    false
 }
 
-/// Has an agent do one thing with the copy. When the operator stops the job it is told to give up, and waited for.
+/// Has an agent do one thing with the copy. When the operator stops the job it is told to give up, but for the last thing, and waited
+/// for.
 async fn order(
     pilot: &mut Pilot,
     agent: &str,
@@ -120,10 +148,10 @@ async fn order(
     };
     let id = pilot.question();
     pilot.core.registry.take_up(id);
-    let (study, key) = (pilot.study.text.clone(), pilot.study.data_key());
+    let (study, maker) = (pilot.study.text.clone(), pilot.resets.maker.clone());
     let limit_ns = limit.as_nanos() as u64;
-    pilot.command(agent, command::Body::Snapshot(v1::Snapshot { id, act: act as i32, study, key, limit_ns }));
-    let told = await_result(pilot, &member, id, limit + GRACE, live).await;
+    pilot.command(agent, command::Body::Snapshot(v1::Snapshot { id, act: act as i32, study, maker, limit_ns }));
+    let told = await_result(pilot, &member, (id, act), limit + GRACE, live).await;
     pilot.core.registry.put_down(id);
     let told = told?;
     if told.error.is_empty() { Ok(told) } else { Err(Halt::Refused(format!("agent {agent}: {}", told.error))) }
@@ -132,13 +160,14 @@ async fn order(
 async fn await_result(
     pilot: &mut Pilot,
     member: &Member,
-    id: u64,
+    (id, act): (u64, Act),
     patience: Duration,
     live: &v1::Live,
 ) -> Result<v1::SnapshotResult, Halt> {
     let begun = Instant::now();
     let mut last_at_work = begun;
-    let mut cancelled = false;
+    // What is put back for good has nobody left who could go on with it.
+    let mut cancelled = act == Act::End;
     while begun.elapsed() < patience {
         if pilot.is_stopped() && !cancelled {
             cancelled = true;
@@ -167,4 +196,23 @@ async fn await_result(
         "agent {} did not say what became of the copy of the data; look at its log",
         member.name
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_of_another_study_is_told_with_its_age_and_how_to_go_on() {
+        let other = v1::Leftover {
+            place: "/db.vufleet-snapshot-20261130-2107-audit.0badcafe".to_owned(),
+            maker: "20261130-2107-audit.0badcafe".to_owned(),
+            age_ns: 3 * 3_600 * 1_000_000_000,
+        };
+        let found = left_behind("db-1", &other);
+        assert_eq!(found.severity, Severity::Fatal);
+        let told = found.to_string();
+        assert!(told.contains("study 20261130-2107-audit has left") && told.contains("made 3 h ago"), "{told}");
+        assert!(told.contains(&other.place) && told.contains("--resume 20261130-2107-audit`"), "{told}");
+    }
 }

@@ -50,9 +50,9 @@ fn an_interrupt_or_a_kill_in_mid_reset_leaves_a_whole_file_and_the_next_run_goes
     assert!(rows(&lab, INSERTED) > 1_000, "the used data, all of it:\n{ended}");
     assert_eq!(rows(&lab, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), 1);
     assert_eq!(left_behind(&lab).len(), 1, "the copy: {:?}", left_behind(&lab));
-    lab.run(&format!("check study.toml {INSERTS}")).expect(0).says(&["an earlier study has left a copy of the data"]);
+    assert_refused(&lab);
 
-    lab.run("run --resume last").expect(0).says(&["goes back to the copy that an interrupted study has left"]);
+    lab.run("run --resume last").expect(0).says(&["goes back to the copy that this study has left"]);
     assert_eq!(rows(&lab, INSERTED), 1_000, "as before the study");
     assert_eq!(left_behind(&lab), [""; 0]);
 
@@ -61,10 +61,56 @@ fn an_interrupt_or_a_kill_in_mid_reset_leaves_a_whole_file_and_the_next_run_goes
     lab.assert_deserted();
     drop(somebody);
     assert!(rows(&lab, INSERTED) > 1_000);
-    let again = lab.run(&format!("run study.toml {INSERTS}")).expect(0);
-    let again = again.says(&["goes back to the copy that an interrupted study has left"]);
+    assert_refused(&lab);
+    let again = lab.run("run --resume last").expect(0);
+    let again = again.says(&["goes back to the copy that this study has left"]);
     assert_eq!(rows(&lab, INSERTED), 1_000, "as before both studies:\n{again}");
     assert_eq!(left_behind(&lab), [""; 0]);
+    lab.run(&format!("run study.toml {INSERTS}")).expect(0);
+}
+
+/// Another study does not begin where a copy lies that it did not make, and touches neither that nor the data.
+#[track_caller]
+fn assert_refused(lab: &Lab) {
+    let (before, left) = (rows(lab, INSERTED), left_behind(lab));
+    for verb in ["check", "run", "run --smoke"] {
+        let words = ["has left a copy of this data in", "made ", "go on with `vufleet run --resume", "or remove it"];
+        lab.run(&format!("{verb} study.toml {INSERTS}")).expect(1).says(&words);
+    }
+    assert_eq!((rows(lab, INSERTED), left_behind(lab)), (before, left));
+}
+
+/// A lab whose last reset waits: somebody has the file open.
+fn held_at_the_end(lab: &Lab) -> (super::super::lab::Job, Connection) {
+    let mut job = lab.start(&format!("run study.toml {INSERTS}"));
+    job.await_words("measure run 2/2");
+    let somebody = Connection::open(lab.path("bench.db")).unwrap();
+    somebody.query_row("SELECT count(*) FROM sbtest1", [], |_| Ok(())).unwrap();
+    job.await_words("last reset");
+    (job, somebody)
+}
+
+#[test]
+fn the_last_reset_is_waited_for_and_made_up_for_after_a_kill() {
+    let lab = Lab::new(&on_file(SNAPSHOT));
+    lab.run("schema build study.toml").expect(0);
+    let (mut job, somebody) = held_at_the_end(&lab);
+    job.signal(Signal::SIGINT);
+    job.await_words("is waited for");
+    drop(somebody);
+    job.end().expect(130);
+    assert_eq!(rows(&lab, INSERTED), 1_000, "as before the study");
+    assert_eq!(left_behind(&lab), [""; 0]);
+
+    let (job, somebody) = held_at_the_end(&lab);
+    job.kill();
+    lab.assert_deserted();
+    drop(somebody);
+    assert!(rows(&lab, INSERTED) > 1_000);
+    lab.run("run --resume last").expect(0).says(&["2 of 2 runs are there"]);
+    assert_eq!(rows(&lab, INSERTED), 1_000, "as before the study");
+    assert_eq!(left_behind(&lab), [""; 0]);
+    lab.run("run --resume last").expect(1).says(&["is finished"]);
 }
 
 #[test]

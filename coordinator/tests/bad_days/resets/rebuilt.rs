@@ -67,4 +67,11 @@ fn ones_own_statements_bring_the_rows_back_or_the_study_ends() {
     assert!(files::runs(&results).iter().any(files::counts), "{}", files::story(&results));
     let broken = Lab::new(&(std::fs::read_to_string(lab.path("study.toml")).unwrap().replace("DELETE", "DELIT")));
     broken.run("run study.toml").expect(1).says(&["failed twice: agent observe-1: DELIT FROM", "syntax"]);
+    let slow = std::fs::read_to_string(lab.path("study.toml"))
+        .unwrap()
+        .replace("DELETE FROM sbtest.sbtest1 WHERE id > 1000", "DO SLEEP(600)");
+    let ended = Lab::new(&slow).run("run study.toml --set reset.timeout=1s").expect(1);
+    ended.says(&["DO SLEEP(600): it took longer than the 1s that it may, and was stopped", "is not tried again"]);
+    let asleep = "SELECT count(*) FROM information_schema.processlist WHERE info LIKE 'DO SLEEP%'";
+    assert_eq!(server.sql(asleep).unwrap().trim(), "0", "the server does it no more");
 }

@@ -94,17 +94,6 @@ fn what_cannot_be_meant_is_refused() {
 }
 
 #[test]
-fn data_is_the_same_where_target_and_tables_are() {
-    let key = |text: &str, set: &[&str]| good(text, set).data_key();
-    let text = on(SQLITE);
-    let usual = key(&text, &[]);
-    assert_eq!(usual.len(), 16);
-    assert_eq!(key(&text, &["schedule.measure=9s", "name=other"]), usual);
-    assert_ne!(key(&text, &["workload.warehouses=3"]), usual);
-    assert_ne!(key(&text, &["target.path=other.db"]), usual);
-}
-
-#[test]
 fn tables_that_some_profile_lets_grow_may_have_grown() {
     let rows = |set: &[&str]| good(LEAST, set).census()[0].rows;
     assert_eq!(rows(&[]), Population::Fixed(10_000));
