@@ -232,6 +232,8 @@ impl MariaDb {
             .args(template::SETTINGS)
             .arg(option("datadir", self.data()))
             .arg(option("socket", self.socket()))
+            // A server that starts clears its directory of temporary tables, those of other servers in it too.
+            .arg(option("tmpdir", self.directory.path()))
             .arg(option("init-file", self.file("init.sql")))
             .arg(option("log-error", self.log()))
             .arg(format!("--port={}", self.port))

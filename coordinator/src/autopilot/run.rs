@@ -160,6 +160,8 @@ impl<'a> Flight<'a> {
         self.connect(pilot).await?;
         self.apply(pilot, When::Connected).await?;
         self.read_settings(pilot).await?;
+        // What variants and settings asked the database is not the load's: the window's first edge comes after it.
+        self.await_counters(pilot).await?;
         self.start(pilot).await?;
         self.fly_on(pilot).await
     }
