@@ -148,6 +148,16 @@ fn figures(results: &Value) -> Vec<(String, f64)> {
     figures
 }
 
+/// Every text in a value.
+fn texts(value: &Value, all: &mut BTreeSet<String>) {
+    match value {
+        Value::String(text) => drop(all.insert(text.clone())),
+        Value::Array(values) => values.iter().for_each(|value| texts(value, all)),
+        Value::Object(values) => values.values().for_each(|value| texts(value, all)),
+        _ => {}
+    }
+}
+
 fn json(dir: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(dir.join("results.json")).unwrap()).unwrap()
 }
@@ -172,10 +182,13 @@ fn nothing_written_or_printed_tells_how_much_the_database_did() {
     let absolute = dir.path().join("absolute");
     let figures = figures(&json(&absolute));
     assert!(figures.len() > 100, "{}", figures.len());
+    // A disk that writes 2,048 bytes a second happens to say what a setting of the host says.
+    let mut settings = BTreeSet::new();
+    texts(&json(&absolute)["settings"], &mut settings);
     for (name, figure) in &figures {
-        for form in forms(*figure) {
+        for form in forms(*figure).difference(&settings) {
             for (place, text) in &said {
-                assert!(!holds(text, &form), "{name} {figure} is in {place} as {form}");
+                assert!(!holds(text, form), "{name} {figure} is in {place} as {form}");
             }
         }
     }
