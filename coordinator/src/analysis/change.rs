@@ -20,6 +20,17 @@ pub enum Conclusion {
     NoDifferenceShown,
 }
 
+impl Conclusion {
+    /// What follows from a change and its corrected p.
+    pub(super) fn of(change: &Percent, p_holm: f64, confidence: f64) -> Conclusion {
+        match p_holm < 1.0 - confidence {
+            true if change.percent > 0.0 => Conclusion::Higher,
+            true => Conclusion::Lower,
+            false => Conclusion::NoDifferenceShown,
+        }
+    }
+}
+
 /// A metric of a cell against the same of the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
@@ -104,11 +115,7 @@ impl Comparing {
         let Compared { paired, welch, pairs } = compared;
         let change = paired.percent();
         let alpha = 1.0 - self.confidence;
-        let conclusion = match p_holm < alpha {
-            true if change.percent > 0.0 => Conclusion::Higher,
-            true => Conclusion::Lower,
-            false => Conclusion::NoDifferenceShown,
-        };
+        let conclusion = Conclusion::of(&change, p_holm, self.confidence);
         let only_before_correction = paired.p < alpha && p_holm >= alpha;
         Change {
             change,

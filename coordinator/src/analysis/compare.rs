@@ -203,11 +203,7 @@ fn steps(changes: &[Option<LogChange>], method: &'static str, confidence: f64) -
     let alpha = 1.0 - confidence;
     let step = |change: &LogChange, p_holm: f64| {
         let percent = change.percent();
-        let conclusion = match p_holm < alpha {
-            true if percent.percent > 0.0 => Conclusion::Higher,
-            true => Conclusion::Lower,
-            false => Conclusion::NoDifferenceShown,
-        };
+        let conclusion = Conclusion::of(&percent, p_holm, confidence);
         Step {
             change: percent,
             p: change.p,

@@ -3,11 +3,9 @@
 //! Each study's change is paired by block within itself, which takes out whatever differs between the studies but not between
 //! their variants. These log-ratios are then compared without pairs.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
 
-use super::{CellName, Step, Subject, steps};
+use super::{CellName, Step, Subject, pairs, steps};
 use crate::analysis::statistics::{LogChange, Percent};
 use crate::analysis::{Metric, Metrics};
 
@@ -60,15 +58,9 @@ pub(super) fn effects(a: &Subject, b: &Subject, pairs: &[(CellName, CellName)], 
 /// The variant over the baseline in each block that has both; none of a metric that was 0 in one of them.
 fn ratios(subject: &Subject, cell: &CellName, metric: Metric) -> Vec<f64> {
     let base = CellName { variant: subject.report.baseline.clone(), profile: cell.profile.clone() };
-    let value = |cell: &CellName| -> BTreeMap<u32, f64> {
-        let runs = subject.runs(cell).into_iter();
-        runs.filter_map(|run| Some((run.repetition, *run.metrics.get(metric)?))).collect()
-    };
-    let base = value(&base);
-    let pairs = value(cell).into_iter().filter_map(|(block, value)| Some((value, *base.get(&block)?)));
-    let pairs: Vec<(f64, f64)> = pairs.collect();
-    match pairs.iter().all(|(value, base)| *value > 0.0 && *base > 0.0) {
-        true => pairs.into_iter().map(|(value, base)| value / base).collect(),
+    let pairs = pairs(&subject.runs(&base), &subject.runs(cell), metric);
+    match pairs.iter().all(|(base, value)| *value > 0.0 && *base > 0.0) {
+        true => pairs.into_iter().map(|(base, value)| value / base).collect(),
         false => Vec::new(),
     }
 }
