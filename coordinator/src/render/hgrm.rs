@@ -5,7 +5,6 @@ use std::io::{self, Write};
 
 use super::doubts::WITHHELD;
 use crate::analysis::latency::Latency;
-use crate::analysis::verdict::Verdict;
 use crate::analysis::{KindLatencies, Report, RunReport};
 
 const NS_PER_MS: f64 = 1e6;
@@ -18,12 +17,11 @@ pub(super) fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         return writeln!(out, "# {WITHHELD}");
     }
     for cell in &report.cells {
-        let counts = |run: &&RunReport| run.verdict() != Verdict::Invalid && !run.superseded;
         let runs: Vec<_> = report
             .runs
             .iter()
             .filter(|run| run.variant == cell.variant && run.profile == cell.profile)
-            .filter(counts)
+            .filter(|run| run.counts())
             .collect();
         let cell = format!("variant {} profile {}", cell.variant, cell.profile);
         merged(&cell, &runs, out)?;
