@@ -2,7 +2,7 @@
 //!
 //! Nothing but the contract lives here: no clocks, no retries, no defaults.
 
-/// Messages and services of protocol version 3.
+/// Messages and services of protocol version 4.
 pub mod v1 {
     #![allow(missing_docs, clippy::all)]
     tonic::include_proto!("vufleet.v1");
@@ -20,7 +20,13 @@ impl std::fmt::Debug for v1::Secrets {
 }
 
 /// Version of this contract. A coordinator refuses agents and operators of any other.
-pub const PROTOCOL: u32 = 3;
+pub const PROTOCOL: u32 = 4;
+
+/// Metadata of every call: the caller's [`PROTOCOL`], in decimal.
+pub const PROTOCOL_KEY: &str = "vufleet-protocol";
+
+/// Metadata of every call: the caller's version, for people.
+pub const VERSION_KEY: &str = "vufleet-version";
 
 /// Largest message either side accepts. An interval of 100 transaction kinds stays below a tenth of it.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

@@ -38,6 +38,7 @@ impl Operator for OperatorService {
             silent_ms: self.core.registry.silence(agent.hello.boot).unwrap_or_default().as_millis() as u64,
             heartbeat: Some(agent.heartbeat),
             hello: Some(agent.hello),
+            ..Default::default()
         });
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Ok(Response::new(v1::AgentsReply { agents: agents.collect(), version }))

@@ -142,6 +142,7 @@ fn kind(event: &v1::Event) -> &'static str {
         Some(Body::Undone(_)) => "undone",
         Some(Body::Snapshot(_)) => "snapshot",
         Some(Body::HostSettings(_)) => "host_settings",
+        Some(Body::Goodbye(_)) => "goodbye",
     }
 }
 

@@ -92,8 +92,14 @@ mod tests {
             process_cpu_percent: 12.4,
             ..Heartbeat::default()
         };
-        let gone = AgentState { hello: Some(hello("b")), heartbeat: None, connected: false, silent_ms: 12_900 };
-        let here = AgentState { hello: Some(hello("a")), heartbeat: Some(heartbeat), connected: true, silent_ms: 1 };
+        let gone = AgentState { hello: Some(hello("b")), silent_ms: 12_900, ..Default::default() };
+        let here = AgentState {
+            hello: Some(hello("a")),
+            heartbeat: Some(heartbeat),
+            connected: true,
+            silent_ms: 1,
+            ..Default::default()
+        };
         let text = table(&[gone, here]).to_string();
         let lines: Vec<_> = text.lines().collect();
         for part in ["a ", "drive,observe", "host=db,zone=a", "0.1.0", "-1.25 ms, 0.08", "run 7: 16 sessions, 12 % CPU"]
