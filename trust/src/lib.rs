@@ -5,4 +5,8 @@
 //! one rule for plaintext: loopback, or `--insecure` spelled out. What a peer may do once it is known is decided where it is
 //! done, not here.
 
+pub mod authority;
+pub mod files;
+pub mod host;
 pub mod identity;
+pub mod validity;
