@@ -11,10 +11,11 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use vufleet_proto::v1;
 
 use crate::exit;
+use crate::rollup::Keep;
 
 pub use ledger::{Compare, Export, LedgerArgs, Report, Show, Studies};
 
-use value::{assignment, duration, factor};
+use value::{assignment, duration, factor, keep};
 
 /// Where `coordinator` listens and where `agents` and `stop` look for it.
 const ADDRESS: &str = "127.0.0.1:7411";
@@ -107,6 +108,9 @@ pub struct FleetArgs {
     /// Directory of the ledger and of the local agents' logs [default: vufleet-data]
     #[arg(long, value_name = "DIR", conflicts_with = "coordinator")]
     pub data: Option<PathBuf>,
+    /// How long after its end every interval of a run is kept; then 10-second sums are (units: h, d; or forever) [default: 7d]
+    #[arg(long, value_name = "TIME", value_parser = keep, conflicts_with = "coordinator")]
+    pub keep: Option<Keep>,
     /// Speak plaintext to a coordinator on another machine, passwords included
     #[arg(long)]
     pub insecure: bool,
@@ -257,6 +261,9 @@ pub struct Coordinator {
     /// Silence after which agents stop their load and are taken for lost (units: ms, s, m)
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub lease: Duration,
+    /// How long after its end every interval of a run is kept; then 10-second sums are (units: h, d; or forever)
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keep)]
+    pub keep: Keep,
     /// Serve plaintext on an address that is not loopback, passwords included
     #[arg(long)]
     pub insecure: bool,

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::fleet::{self, ServeOptions, Server};
 use crate::follow::Nudge;
+use crate::rollup::Keep;
 
 use keeper::{Agent, Patience};
 
@@ -35,7 +36,8 @@ impl Embedded {
     pub async fn start(data: &Path, driving: u32, nudges: mpsc::Sender<Nudge>) -> anyhow::Result<Embedded> {
         let executable = agent_beside(&std::env::current_exe().context("cannot tell where this executable lies")?)?;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("cannot listen on 127.0.0.1")?;
-        let options = ServeOptions { data: data.to_owned(), lease: LEASE };
+        // Whoever started it rolls up when its job is done.
+        let options = ServeOptions { data: data.to_owned(), lease: LEASE, keep: Keep::Forever };
         let server = fleet::serve(listener, options).await?;
         let url = server.url();
         let logs = data.join("agents");

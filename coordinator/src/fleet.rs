@@ -3,6 +3,7 @@
 //! Nothing here decides what a study does next; that is the autopilot's.
 
 pub mod clock;
+pub mod keep;
 pub mod operator;
 pub mod record;
 pub mod registry;
@@ -23,6 +24,7 @@ use vufleet_proto::v1::fleet_server::FleetServer;
 use vufleet_proto::v1::operator_server::OperatorServer;
 
 use crate::ledger::Ledger;
+use crate::rollup::Keep;
 use clock::Clock;
 use record::Record;
 use registry::Registry;
@@ -37,6 +39,8 @@ pub struct ServeOptions {
     pub data: PathBuf,
     /// How long an agent goes on without hearing from us, and how long we wait for one that is silent.
     pub lease: Duration,
+    /// How long everything is kept as it was received.
+    pub keep: Keep,
 }
 
 /// What every connection and the autopilot share.
@@ -79,6 +83,7 @@ pub struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), tonic::transport::Error>>,
+    keeper: JoinHandle<()>,
     core: Arc<Core>,
 }
 
@@ -105,6 +110,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         jobs: AtomicU64::new(0),
         freed: Notify::new(),
     });
+    let keeper = tokio::spawn(keep::look_after(Arc::clone(&core)));
     let (stop, stopped) = oneshot::channel::<()>();
     let limit = vufleet_proto::MAX_MESSAGE_BYTES;
     let fleet = FleetServer::new(service::FleetService::new(Arc::clone(&core)))
@@ -131,7 +137,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         // An error means that the server was dropped, which ends it too.
         stopped.await.unwrap_or_default();
     }));
-    Ok(Server { address, stop, served, core })
+    Ok(Server { address, stop, served, keeper, core })
 }
 
 impl Server {
@@ -143,6 +149,7 @@ impl Server {
     /// Ends the job at hand, lets the agents go and closes the ledger.
     pub async fn shutdown(self) -> anyhow::Result<()> {
         self.core.end_job();
+        self.keeper.abort();
         for _ in 0..100 {
             if self.core.is_idle() {
                 break;

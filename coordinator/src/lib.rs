@@ -17,6 +17,7 @@ pub mod operator;
 pub mod plaintext;
 pub mod render;
 pub mod results;
+pub mod rollup;
 pub mod secrets;
 pub mod stdout;
 pub mod study_file;

@@ -1,9 +1,13 @@
 //! Latencies as histograms that add.
 
+mod encoded;
+
 use std::fmt;
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+
+pub use encoded::Encoded;
 
 /// Significant decimal digits: buckets are a thousandth wide.
 const DIGITS: u8 = 3;
@@ -51,6 +55,13 @@ impl Latency {
     /// Adds what another histogram holds.
     pub fn add(&mut self, other: &Latency) {
         self.0.add(&other.0).expect("the histogram resizes itself");
+    }
+
+    /// The same of one that was read without building it.
+    pub fn add_encoded(&mut self, other: &Encoded) {
+        for (value, count) in other.counts() {
+            self.0.record_n(*value, *count).expect("the histogram resizes itself");
+        }
     }
 
     /// How many values it holds.

@@ -22,7 +22,7 @@ pub async fn run(args: Coordinator) -> anyhow::Result<Exit> {
             args.listen
         )
     })?;
-    let options = ServeOptions { data: args.data, lease: args.lease };
+    let options = ServeOptions { data: args.data, lease: args.lease, keep: args.keep };
     let server = fleet::serve(listener, options).await?;
     let url = server.url();
     eprintln!(
