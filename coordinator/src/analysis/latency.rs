@@ -52,6 +52,11 @@ impl Latency {
         bytes
     }
 
+    /// Adds one value.
+    pub fn record_ns(&mut self, value: u64) {
+        self.0.record(value).expect("the histogram resizes itself");
+    }
+
     /// Adds what another histogram holds.
     pub fn add(&mut self, other: &Latency) {
         self.0.add(&other.0).expect("the histogram resizes itself");
