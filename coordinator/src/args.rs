@@ -70,6 +70,9 @@ pub enum Verb {
     Compare(Compare),
     /// Stop what a coordinator runs, keeping what was measured
     Stop(Stop),
+    /// Write manual pages and completions of shells
+    #[command(hide = true)]
+    Pages(Pages),
 }
 
 /// Which study, and what to change in it.
@@ -333,6 +336,14 @@ pub struct Demo {
     /// Show no progress
     #[arg(long, short, action = ArgAction::SetTrue)]
     pub quiet: bool,
+}
+
+/// `pages`.
+#[derive(Debug, Args)]
+pub struct Pages {
+    /// Where to, for example /usr/local/share
+    #[arg(value_name = "DIR")]
+    pub share: PathBuf,
 }
 
 fn examples(commands: &str) -> String {

@@ -7,6 +7,7 @@ use vufleet_scenarios::session::FaultKind;
 
 use super::fold::Fold;
 use super::footprint;
+use super::host::Allowed;
 use super::measure::Measured;
 use super::missing::missing_samples;
 use super::outage::outage;
@@ -113,6 +114,11 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
         reasons.extend(measured.hosts.iter().filter(|host| fold.drives(&host.key)).filter_map(|host| {
             let cpu_percent = host.usage.cpu_percent.filter(|percent| *percent > BUSY_PERCENT)?;
             Some(Reason::DriverBusy { agent: host.key.agent.clone(), cpu_percent })
+        }));
+        reasons.extend(measured.hosts.iter().filter(|host| fold.drives(&host.key)).filter_map(|host| {
+            let Allowed { cores, of, used_percent } = host.usage.allowed?;
+            let used_percent = used_percent.filter(|percent| *percent > BUSY_PERCENT)?;
+            Some(Reason::DriverHeld { agent: host.key.agent.clone(), used_percent, cores, of })
         }));
     }
     let percent = 100.0 * measured.work.faults / measured.work.ended().max(1.0);

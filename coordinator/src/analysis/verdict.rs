@@ -120,6 +120,17 @@ pub enum Reason {
         /// All cores of the host = 100.
         cpu_percent: f64,
     },
+    /// A driving agent has used what it may use of its host's CPU.
+    DriverHeld {
+        /// Which.
+        agent: String,
+        /// What it used of that.
+        used_percent: f64,
+        /// What it may use.
+        cores: f64,
+        /// What its host has.
+        of: usize,
+    },
     /// Too many faults.
     Errors {
         /// Faults per hundred transactions.
@@ -188,6 +199,7 @@ impl Reason {
         match self {
             Reason::Witness { verdict, .. } => *verdict,
             Reason::DriverBusy { .. }
+            | Reason::DriverHeld { .. }
             | Reason::Errors { .. }
             | Reason::OrdersAstray { .. }
             | Reason::ClockUncertain { .. }
@@ -284,6 +296,13 @@ impl Reason {
         match self {
             Reason::DriverBusy { agent, cpu_percent } => {
                 write!(f, "the host of driving agent {agent} was {cpu_percent:.0} % busy; add agents on other hosts")
+            }
+            Reason::DriverHeld { agent, used_percent, cores, of } => {
+                write!(
+                    f,
+                    "driving agent {agent} used {used_percent:.0} % of the {cores} cores that it may use of its host's \
+                     {of}; raise the CPU limit of its container or unit, or add agents"
+                )
             }
             Reason::Errors { percent, words } => {
                 write!(f, "{percent:.1} faults per 100 transactions")?;

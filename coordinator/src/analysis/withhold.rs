@@ -148,6 +148,7 @@ impl HostReport {
                 memory_available_bytes: None,
                 database: usage.database.map(ProcessUse::withheld),
                 agent: usage.agent.map(ProcessUse::withheld),
+                allowed: usage.allowed,
                 disk_read_bytes_per_s: None,
                 disk_write_bytes_per_s: None,
                 net_rx_bytes_per_s: None,
