@@ -119,6 +119,9 @@ pub enum Reason {
         agent: String,
         /// All cores of the host = 100.
         cpu_percent: f64,
+        /// Other driving hosts of which the same is true, none of them busier.
+        #[serde(default)]
+        others: usize,
     },
     /// Too many faults.
     Errors {
@@ -279,8 +282,15 @@ impl Reason {
 
     fn doubt_sentence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::DriverBusy { agent, cpu_percent } => {
+            Reason::DriverBusy { agent, cpu_percent, others: 0 } => {
                 write!(f, "the host of driving agent {agent} was {cpu_percent:.0} % busy; add agents on other hosts")
+            }
+            Reason::DriverBusy { agent, cpu_percent, others } => {
+                write!(
+                    f,
+                    "the hosts of driving agent {agent} and {others} others were up to {cpu_percent:.0} % busy; add agents \
+                     on other hosts"
+                )
             }
             Reason::Errors { percent, words } => {
                 write!(f, "{percent:.1} faults per 100 transactions")?;
