@@ -171,7 +171,7 @@ impl Pool {
                 };
             }
             bodies.push(Body::Counters(reading(end_ns, self.counters.clone())));
-            let orders = (vufleet_scenarios::tprocc::ORDERS.to_owned(), self.orders * 4);
+            let orders = (vufleet_scenarios::tprocc::ORDERS.to_owned(), self.orders);
             bodies.push(Body::Counters(reading(end_ns + 2_000_000, HashMap::from([orders]))));
         }
         let numbered = bodies.into_iter().zip(seq - 3..);

@@ -119,6 +119,9 @@ pub enum Reason {
         agent: String,
         /// All cores of the host = 100.
         cpu_percent: f64,
+        /// Other driving hosts of which the same is true, none of them busier.
+        #[serde(default)]
+        others: usize,
     },
     /// A driving agent has used what it may use of its host's CPU.
     DriverHeld {
@@ -294,7 +297,7 @@ impl Reason {
 
     fn doubt_sentence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::DriverBusy { agent, cpu_percent } => {
+            Reason::DriverBusy { agent, cpu_percent, others: 0 } => {
                 write!(f, "the host of driving agent {agent} was {cpu_percent:.0} % busy; add agents on other hosts")
             }
             Reason::DriverHeld { agent, used_percent, cores, of } => {
@@ -302,6 +305,13 @@ impl Reason {
                     f,
                     "driving agent {agent} used {used_percent:.0} % of the {cores} cores that it may use of its host's \
                      {of}; raise the CPU limit of its container or unit, or add agents"
+                )
+            }
+            Reason::DriverBusy { agent, cpu_percent, others } => {
+                write!(
+                    f,
+                    "the hosts of driving agent {agent} and {others} others were up to {cpu_percent:.0} % busy; add agents \
+                     on other hosts"
                 )
             }
             Reason::Errors { percent, words } => {
