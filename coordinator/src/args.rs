@@ -1,5 +1,6 @@
 //! What can be typed: verbs, options, their units and defaults. Checked values only; no verb parses text again.
 
+mod certs;
 mod ledger;
 mod value;
 
@@ -12,6 +13,7 @@ use vufleet_proto::v1;
 
 use crate::exit;
 
+pub use certs::{Certs, Holder, Init, Issue, Show as CertsShow};
 pub use ledger::{Compare, Export, LedgerArgs, Report, Show, Studies};
 
 use value::{assignment, duration, factor};
@@ -68,6 +70,9 @@ pub enum Verb {
     Compare(Compare),
     /// Stop what a coordinator runs, keeping what was measured
     Stop(Stop),
+    /// Make certificates for a fleet of several hosts, and look at them
+    #[command(subcommand)]
+    Certs(Certs),
 }
 
 /// Which study, and what to change in it.

@@ -6,6 +6,7 @@
 //! done, not here.
 
 pub mod authority;
+pub mod certificate;
 pub mod files;
 pub mod host;
 pub mod identity;

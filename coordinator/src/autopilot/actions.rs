@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use vufleet_proto::v1;
 use vufleet_scenarios::check::Answer;
+pub(super) use vufleet_scenarios::permit::brief;
 use vufleet_scenarios::study::{Action, Require};
 
 use super::Halt;
@@ -206,16 +207,6 @@ pub(super) fn single(answer: &Answer) -> Option<&str> {
     match answer {
         Answer::Rows(rows) => rows.first()?.last()?.as_deref(),
         Answer::Failed(_) => None,
-    }
-}
-
-/// A statement on one line, and not all of a long one.
-pub(super) fn brief(sql: &str) -> String {
-    const LONGEST: usize = 160;
-    let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{} ...", &line[..end]),
-        None => line,
     }
 }
 

@@ -82,6 +82,7 @@ pub(super) fn agent(name: &str, sessions: u64) -> AgentFacts {
         hostname: format!("host of {name}"),
         snapshot: None,
         labels: BTreeMap::new(),
+        allow_control: true,
         commands: Vec::new(),
         observes: false,
         open_files: 524_288,
