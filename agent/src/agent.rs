@@ -3,6 +3,10 @@
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 
+use vufleet_trust::address::Security;
+use vufleet_trust::credentials;
+use vufleet_trust::identity::Role;
+
 use crate::clock::CommonClock;
 use crate::config::Config;
 use crate::limits::Host;
@@ -27,6 +31,9 @@ pub fn run(config: Config) -> anyhow::Result<()> {
             .context("no thread to look after the server of [snapshot]; raise the limit of threads (ulimit -u)")?;
     }
     runtime.block_on(async {
+        if let Security::Certificates(directory) = &config.security {
+            tokio::spawn(credentials::warn_daily(directory.clone(), Role::Agent));
+        }
         let uplink = Uplink::new(config, Host::read()?, CommonClock::default());
         let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
         let stop = async move {

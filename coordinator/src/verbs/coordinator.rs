@@ -3,16 +3,17 @@
 use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use vufleet_trust::address::{Plaintext, Security};
 
 use crate::args::Coordinator;
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::fleet::{self, ServeOptions};
 use crate::interrupt;
-use crate::plaintext::{self, Plaintext};
 
 /// Serves until SIGTERM or Ctrl-C; a second one does not wait for what is being written.
 pub async fn run(args: Coordinator) -> anyhow::Result<Exit> {
-    plaintext::listen(args.listen, Plaintext::from_flag(args.insecure))?;
+    let security = args.wire.security()?;
+    security.listen(args.listen, "--listen").map_err(Usage::from)?;
     let (sender, mut nudges) = mpsc::channel(4);
     interrupt::listen(sender)?;
     let listener = TcpListener::bind(args.listen).await.with_context(|| {
@@ -22,11 +23,17 @@ pub async fn run(args: Coordinator) -> anyhow::Result<Exit> {
             args.listen
         )
     })?;
-    let options = ServeOptions { data: args.data, lease: args.lease };
+    let joins_with = match &security {
+        Security::Plaintext(Plaintext::Loopback) => "",
+        Security::Plaintext(Plaintext::Anywhere) => " --insecure",
+        Security::Certificates(_) => " --certs DIR",
+    };
+    let options = ServeOptions { data: args.data, lease: args.lease, security };
     let server = fleet::serve(listener, options).await?;
     let url = server.url();
     eprintln!(
-        "coordinator at {url}; Ctrl-C ends it. An agent joins with: vufleet-agent --coordinator {url} --roles drive"
+        "coordinator at {url}; Ctrl-C ends it. An agent joins with: vufleet-agent --coordinator {url} --roles \
+         drive{joins_with}"
     );
     nudges.recv().await;
     eprintln!("stopping");
