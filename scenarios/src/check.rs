@@ -66,6 +66,8 @@ pub struct AgentFacts {
     pub hostname: String,
     /// The data directory that it copies and puts back when asked to.
     pub snapshot: Option<String>,
+    /// Of vufleet.
+    pub version: String,
     /// What studies choose it by.
     pub labels: BTreeMap<String, String>,
     /// Whether its configuration allows control.

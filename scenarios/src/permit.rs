@@ -126,10 +126,9 @@ fn of_schema(schema: &dyn Schema, seed: u64, dialect: Dialect) -> Vec<String> {
 /// Statements that are asked of the database, by whom they are asked.
 fn written_by_users(study: &Study) -> impl Iterator<Item = (String, &str)> {
     let required = study.require.iter().map(|require| ("[[require]]".to_owned(), require.sql.as_str()));
-    let setups = study
-        .profiles
-        .iter()
-        .flat_map(|profile| profile.setup.iter().map(|sql| (format!("the setup of profile {}", profile.id), sql.as_str())));
+    let setups = study.profiles.iter().flat_map(|profile| {
+        profile.setup.iter().map(|sql| (format!("the setup of profile {}", profile.id), sql.as_str()))
+    });
     let variants = study.variants.iter().flat_map(|variant| {
         let change = &variant.change;
         let remembered = change.remember.iter().map(|remember| remember.sql.as_str());

@@ -118,7 +118,7 @@ impl Authority {
     /// # Errors
     /// A text that holds no certificate.
     pub fn trust_beside(&mut self, former_pem: &str) -> anyhow::Result<()> {
-        let former: Vec<&str> = blocks(former_pem).collect();
+        let former: Vec<&str> = pem_blocks(former_pem).collect();
         if former.is_empty() {
             bail!("the former authority's file holds no certificate");
         }
@@ -226,7 +226,7 @@ fn read(path: &Path) -> anyhow::Result<String> {
 }
 
 /// The certificates of a text, each from its first line to its last.
-fn blocks(pem: &str) -> impl Iterator<Item = &str> {
+pub fn pem_blocks(pem: &str) -> impl Iterator<Item = &str> {
     const END: &str = "-----END CERTIFICATE-----";
     pem.split_inclusive(END)
         .filter(|part| part.ends_with(END))

@@ -121,7 +121,7 @@ async fn send(
     if on_failure == OnFailure::GoOn {
         ask = ask.keep_going();
     }
-    let agent = match pilot.spokesman() {
+    let agent = match pilot.changer() {
         Ok(agent) => agent,
         Err(halt) => return Ok(Some(Failure::new(String::new(), halt.message(), false))),
     };
@@ -179,8 +179,8 @@ pub(super) async fn unmet(pilot: &mut Pilot, requirements: &[Require]) -> Result
     if requirements.is_empty() {
         return Ok(Vec::new());
     }
-    let agent = pilot.spokesman()?;
-    let statements = requirements.iter().map(|require| require.sql.clone()).collect();
+    let statements: Vec<String> = requirements.iter().map(|require| require.sql.clone()).collect();
+    let agent = pilot.spokesman_for(&statements)?;
     let result = pilot.ask(&agent, Ask::control(statements).keep_going()).await?;
     if result.tables.is_empty() {
         return Err(Halt::Refused(format!("agent {agent}: {}", result.error)));

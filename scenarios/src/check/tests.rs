@@ -81,6 +81,7 @@ pub(super) fn agent(name: &str, sessions: u64) -> AgentFacts {
         machine: format!("machine of {name}"),
         hostname: format!("host of {name}"),
         snapshot: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         labels: BTreeMap::new(),
         allow_control: true,
         commands: Vec::new(),

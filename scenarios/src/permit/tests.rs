@@ -5,7 +5,9 @@ use crate::study::{self, Edits};
 fn studies() -> Vec<Study> {
     study::READY
         .iter()
-        .map(|ready| study::read(ready.text, &Edits::default()).unwrap_or_else(|refusal| panic!("{}: {refusal}", ready.name)))
+        .map(|ready| {
+            study::read(ready.text, &Edits::default()).unwrap_or_else(|refusal| panic!("{}: {refusal}", ready.name))
+        })
         .collect()
 }
 
@@ -20,7 +22,8 @@ fn what_vufleet_asks_by_itself_needs_nothing() {
         let mut questions: Vec<String> = expected.chain(inspected).map(|expectation| expectation.sql).collect();
         questions.extend(schema.indexes(dialect).into_iter().map(|index| index.exists));
         questions.extend(schema.routines(dialect).into_iter().flat_map(|it| it.all).map(|routine| routine.exists));
-        questions.extend(schema.resume(study.seed, dialect).into_iter().flat_map(|resume| [resume.mark, resume.complete]));
+        questions
+            .extend(schema.resume(study.seed, dialect).into_iter().flat_map(|resume| [resume.mark, resume.complete]));
         questions.extend(crate::settings::questions(&study.target).into_iter().map(|question| question.sql));
         questions.push(crate::census::listing(dialect).to_owned());
         let of_statements = check::of_statements(&study);

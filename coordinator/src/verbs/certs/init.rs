@@ -23,7 +23,8 @@ pub fn run(args: &Init) -> anyhow::Result<Exit> {
     let before = dir.join(CA_CERTIFICATE);
     let succeeds = existing == Existing::Replace && before.exists();
     if succeeds {
-        let former = std::fs::read_to_string(&before).with_context(|| format!("{} cannot be read", before.display()))?;
+        let former =
+            std::fs::read_to_string(&before).with_context(|| format!("{} cannot be read", before.display()))?;
         authority.trust_beside(&former)?;
     }
     authority.save(dir, existing)?;
@@ -31,11 +32,18 @@ pub fn run(args: &Init) -> anyhow::Result<Exit> {
     println!("  {:<8}goes to every process, with its certificate", CA_CERTIFICATE);
     println!("  {:<8}stays here: whoever has it can issue certificates for anything", CA_KEY);
     if succeeds {
-        println!("The authority before it is still trusted, for a rotation without an outage: copy {} to every", before.display());
-        println!("process first, then issue and copy new certificates (vufleet certs issue --replace), then take the old");
+        println!(
+            "The authority before it is still trusted, for a rotation without an outage: copy {} to every",
+            before.display()
+        );
+        println!(
+            "process first, then issue and copy new certificates (vufleet certs issue --replace), then take the old"
+        );
         println!("authority, which comes second, out of all ca.crt.");
     } else {
-        println!("next: vufleet certs issue coordinator --host HOST, vufleet certs issue agent NAME, vufleet certs issue operator NAME");
+        println!(
+            "next: vufleet certs issue coordinator --host HOST, vufleet certs issue agent NAME, vufleet certs issue operator NAME"
+        );
     }
     Ok(Exit::Done)
 }

@@ -32,7 +32,13 @@ pub fn run(args: &Issue) -> anyhow::Result<Exit> {
     let pair = authority.issue(&order)?;
     pair.save(&place, &authority, existing)?;
     let until = pair.validity.until;
-    println!("{} is a certificate for {}, until {} ({} days)", place.display(), order.identity, day(until), days_until(until));
+    println!(
+        "{} is a certificate for {}, until {} ({} days)",
+        place.display(),
+        order.identity,
+        day(until),
+        days_until(until)
+    );
     if until < order.validity.until {
         println!("  not {} days: its authority ends then", args.days);
     }
@@ -67,12 +73,16 @@ fn identity(args: &Issue) -> Result<Identity, Usage> {
         }
         (None, false, _) => "main",
         (Some(name), false, _) if name == Identity::ANY => {
-            return Err(Usage(format!("{name} is what --any-name puts into an agent's certificate; write that, or another name")));
+            return Err(Usage(format!(
+                "{name} is what --any-name puts into an agent's certificate; write that, or another name"
+            )));
         }
         (Some(name), false, _) => name,
     };
     Identity::new(role, name).map_err(|_| {
-        Usage(format!("{name:?} cannot be a name in a certificate; it has 1 to 100 letters, digits, dots, hyphens and underscores"))
+        Usage(format!(
+            "{name:?} cannot be a name in a certificate; it has 1 to 100 letters, digits, dots, hyphens and underscores"
+        ))
     })
 }
 
@@ -142,7 +152,11 @@ mod tests {
             ("operator alice", "spiffe://vufleet/operator/alice", &[]),
             ("operator", "spiffe://vufleet/operator/main", &[]),
             ("monitor", "spiffe://vufleet/monitor/main", &[]),
-            ("coordinator --host db1 --host ::1", "spiffe://vufleet/coordinator/main", &["db1", "::1", "localhost", "127.0.0.1"]),
+            (
+                "coordinator --host db1 --host ::1",
+                "spiffe://vufleet/coordinator/main",
+                &["db1", "::1", "localhost", "127.0.0.1"],
+            ),
         ] {
             let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
             assert_eq!(typed(line), Ok((uri.to_owned(), hosts)), "{line}");
