@@ -25,7 +25,7 @@ pub struct Config {
     pub labels: BTreeMap<String, String>,
     /// Threads for virtual users.
     pub threads: usize,
-    /// Whether studies may run the commands below.
+    /// Whether studies may do more here than drive and ask: change the database, run the commands below.
     pub allow_control: bool,
     /// Commands of this host that studies may ask for by name: program and arguments.
     pub commands: BTreeMap<String, Vec<String>>,
@@ -119,8 +119,8 @@ pub struct Flags {
 
 #[derive(Debug, Args)]
 struct Switches {
-    /// Let studies run the commands of this host that --config names; what they may ask of the database is up to their
-    /// login.
+    /// Let studies do more through this agent than drive vufleet's own workloads and ask questions: send statements that change the
+    /// database (variants, resets, setup, loads of their own), and run what --config names under [commands] and [snapshot].
     #[arg(long)]
     allow_control: bool,
     /// Directory of this agent's certificates (ca.crt, tls.crt, tls.key): TLS on both sides; `vufleet certs` makes them.

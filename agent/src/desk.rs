@@ -13,6 +13,7 @@ use vufleet_proto::v1::{self, command, event::Body, phase};
 use vufleet_scenarios::random::run_key;
 use vufleet_scenarios::study::{self, Edits, Measure, Profile, Study};
 
+use crate::allow::Allowance;
 use crate::clock::CommonClock;
 use crate::config::{Config, Role};
 use crate::crew::{Crew, CrewPlan};
@@ -140,6 +141,10 @@ impl Desk {
         self.abandon();
     }
 
+    fn allowance(&self) -> Allowance {
+        Allowance::of(&self.config)
+    }
+
     fn crew(&self, run: u64) -> Option<&Crew> {
         self.run.as_ref().filter(|current| current.number == run)?.crew.as_ref()
     }
@@ -176,6 +181,7 @@ impl Desk {
         let crew = match &prepare.drive {
             Some(drive) => {
                 ensure!(self.config.roles.contains(&Role::Drive), "this agent does not drive; check its --roles");
+                self.allowance().load(&study).map_err(anyhow::Error::msg)?;
                 let plan = self.crew_plan(prepare, drive, Arc::clone(&study), profile, interval);
                 Some(Crew::muster(&plan, self.clock.clone(), self.outlet.clone())?)
             }
@@ -250,8 +256,11 @@ impl Desk {
         let over = Arc::new(AtomicBool::new(false));
         self.jobs.insert(job.job, Arc::clone(&over));
         let number = job.job;
-        let started = read_study(&job.study, job.secrets.as_ref())
-            .and_then(|study| populate::start(Arc::new(study), job, self.config.threads, over, self.outlet.clone()));
+        let allowance = self.allowance();
+        let started = read_study(&job.study, job.secrets.as_ref()).and_then(|study| {
+            allowance.build(&study, &job).map_err(anyhow::Error::msg)?;
+            populate::start(Arc::new(study), job, self.config.threads, over, self.outlet.clone())
+        });
         if let Err(error) = started {
             self.jobs.remove(&number);
             let error = format!("{error:#}");
@@ -262,13 +271,20 @@ impl Desk {
 
     fn hold(&mut self, hold: v1::Hold) {
         let run = hold.run;
-        if let Err(fault) = self.holds.keep(hold) {
-            let message = format!("it cannot keep what undoes the variant: {fault}");
+        let kept = self
+            .allowance()
+            .change("what applies and undoes a variant")
+            .and_then(|()| self.holds.keep(hold).map_err(|fault| fault.to_string()));
+        if let Err(why) = kept {
+            let message = format!("it cannot keep what undoes the variant: {why}");
             self.phase(run, v1::Phase { kind: phase::Kind::Failed as i32, message, ..Default::default() });
         }
     }
 
     fn run_command(&self, order: v1::RunCommand) {
+        if let Err(error) = self.allowance().change("commands of its host") {
+            return self.outlet.send(0, Body::Command(v1::CommandResult { id: order.id, error, ..Default::default() }));
+        }
         let (outlet, commands) = (self.outlet.clone(), self.config.commands.clone());
         let (id, one_at_a_time) = (order.id, Arc::clone(&self.one_at_a_time));
         let work = move || {
@@ -286,6 +302,11 @@ impl Desk {
 
     /// A job, so that it can be cancelled; it gives up where the data is whole, and with its server running.
     fn snapshot(&mut self, order: v1::Snapshot) {
+        if let Err(error) = self.allowance().change("copies of a server's files") {
+            return self
+                .outlet
+                .send(0, Body::Snapshot(v1::SnapshotResult { id: order.id, error, ..Default::default() }));
+        }
         self.jobs.retain(|_, over| !over.load(Ordering::Relaxed));
         let over = Arc::new(AtomicBool::new(false));
         self.jobs.insert(order.id, Arc::clone(&over));
@@ -336,9 +357,10 @@ impl Desk {
     fn control(&self, control: v1::Control) {
         let outlet = self.outlet.clone();
         let (id, one_at_a_time) = (control.id, Arc::clone(&self.one_at_a_time));
+        let allowance = self.allowance();
         let work = move || {
             let _alone = control.changes.then(|| one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner));
-            outlet.send(0, Body::Control(observe::control::run(&control)));
+            outlet.send(0, Body::Control(observe::control::run(&control, allowance)));
         };
         if let Err(error) = std::thread::Builder::new().name("control".to_owned()).spawn(work) {
             let error = format!(

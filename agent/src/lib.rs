@@ -1,6 +1,7 @@
 //! vufleet's agent: virtual users, observers and the uplink to the coordinator.
 
 pub mod agent;
+pub mod allow;
 pub mod arrivals;
 pub mod clock;
 pub mod command;

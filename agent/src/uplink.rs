@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use tokio::sync::mpsc;
 use tonic::Code;
+use vufleet_proto::peer::Said;
 use vufleet_proto::v1::{self, Command, Event, command, event::Body};
 
-use self::link::{Dial, Link, dial, next_command};
+use self::link::{Dial, Link, VERSION, dial, next_command};
 use crate::clock::{CommonClock, Estimator};
 use crate::config::Config;
 use crate::desk::Desk;
@@ -119,7 +120,7 @@ impl Uplink {
     fn hello(&self) -> v1::Hello {
         v1::Hello {
             protocol: vufleet_proto::PROTOCOL,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: VERSION.to_owned(),
             name: self.config.name.clone(),
             boot: self.boot,
             roles: self.config.roles.iter().map(|role| role.name().to_owned()).collect(),
@@ -188,6 +189,11 @@ impl Uplink {
         self.lease.set_length(Duration::from_nanos(welcome.lease_ns));
         tracing::info!(coordinator = self.config.coordinator, version = welcome.version, "joined");
         if self.coordinator != welcome.coordinator {
+            let said =
+                Said { protocol: None, version: Some(welcome.version.clone()).filter(|version| !version.is_empty()) };
+            if let Some(told) = said.difference("the coordinator", "this agent", VERSION) {
+                tracing::warn!("{told}");
+            }
             // Another coordinator knows nothing of what the last one had ordered, and has another clock.
             if self.coordinator != 0 {
                 self.desk.abandon();

@@ -1,5 +1,6 @@
 //! What can be typed: verbs, options, their units and defaults. Checked values only; no verb parses text again.
 
+mod certs;
 mod ledger;
 mod value;
 
@@ -14,6 +15,7 @@ use vufleet_trust::address::Security;
 use crate::exit;
 use crate::rollup::Keep;
 
+pub use certs::{Certs, Holder, Init, Issue, Show as CertsShow};
 pub use ledger::{Compare, Export, LedgerArgs, Report, Show, Studies};
 
 use value::{assignment, duration, factor, keep};
@@ -73,6 +75,9 @@ pub enum Verb {
     /// Write manual pages and completions of shells
     #[command(hide = true)]
     Pages(Pages),
+    /// Make certificates for a fleet of several hosts, and look at them
+    #[command(subcommand)]
+    Certs(Certs),
 }
 
 /// Which study, and what to change in it.

@@ -9,6 +9,7 @@ pub mod operator;
 pub mod record;
 pub mod registry;
 pub mod service;
+pub mod versions;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -58,6 +59,8 @@ pub struct ServeOptions {
 /// What every connection and the autopilot share.
 #[derive(Debug)]
 pub struct Core {
+    /// Plaintext is served beyond loopback: `--insecure` was typed.
+    pub exposed: bool,
     /// The common clock.
     pub clock: Clock,
     /// The agents.
@@ -112,7 +115,9 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         tracing::warn!("{}", standing.sentence());
         registry.hold(standing.run.0);
     }
+    let exposed = options.security.scheme() == "http" && !address.ip().to_canonical().is_loopback();
     let core = Arc::new(Core {
+        exposed,
         ledger: ledger.identity()?,
         clock: Clock::default(),
         registry,
@@ -138,6 +143,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         .max_concurrent_streams(STREAMS)
         .http2_max_header_list_size(HEADERS)
         .timeout(ANSWER)
+        .layer(versions::Versions::default())
         .layer(admission::layer())
         .add_service(fleet)
         .add_service(operator);

@@ -1,6 +1,7 @@
 //! The verbs: one file each, all with a `run` that returns the exit code or an error that somebody reads.
 
 mod agents;
+mod certs;
 mod check;
 mod compare;
 mod coordinator;
@@ -35,5 +36,6 @@ pub async fn run(verb: Verb) -> anyhow::Result<Exit> {
         Verb::Compare(args) => compare::run(&args),
         Verb::Stop(args) => stop::run(args).await,
         Verb::Pages(args) => pages::run(&args),
+        Verb::Certs(args) => certs::run(&args),
     }
 }

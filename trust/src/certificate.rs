@@ -3,6 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, SystemTime};
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -26,6 +28,15 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Reads a certificate (PEM).
+    ///
+    /// # Errors
+    /// What is wrong with it, when it is none.
+    pub fn of_pem(pem: &str) -> Result<Facts, String> {
+        let der = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string())?;
+        Facts::of(&der)
+    }
+
     /// Reads a certificate (DER).
     ///
     /// # Errors

@@ -59,6 +59,11 @@ impl fmt::Display for Problems {
 impl std::error::Error for Problems {}
 
 impl Problems {
+    /// Each of them.
+    pub fn list(&self) -> &[String] {
+        &self.list
+    }
+
     pub(crate) fn of(directory: &Path, problem: String) -> Problems {
         Problems { directory: directory.to_owned(), list: vec![problem] }
     }
@@ -307,6 +312,21 @@ impl Reading<'_> {
                 None
             }
         }
+    }
+}
+
+/// What is wrong with the dates of a certificate, or will soon be.
+pub fn dates(facts: &Facts, now: SystemTime) -> Vec<String> {
+    let life = facts.until.duration_since(facts.from).unwrap_or_default();
+    let left = facts.until.duration_since(now).unwrap_or_default();
+    if facts.until <= now {
+        vec![format!("it has expired on {}", day(facts.until))]
+    } else if facts.from > now {
+        vec![format!("it is valid from {} on; compare this host's clock with the issuer's", day(facts.from))]
+    } else if left < SOON.min(life / 3) {
+        vec![format!("it expires on {}, in {} days", day(facts.until), left.as_secs() / DAY.as_secs())]
+    } else {
+        Vec::new()
     }
 }
 

@@ -8,10 +8,14 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 use tonic::transport::Endpoint;
+use vufleet_proto::peer::{self, Said};
 use vufleet_proto::v1::{Command, Event, fleet_client::FleetClient};
 use vufleet_trust::address::Security;
 use vufleet_trust::client;
 use vufleet_trust::identity::Role;
+
+/// This agent's.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Events that may wait inside one connection before the rest stays in the outbox.
 const IN_FLIGHT: usize = 256;
@@ -52,6 +56,12 @@ pub(super) async fn dial(url: String, security: Security, hello: Event) -> Resul
     if events.try_send(hello).is_err() {
         return Err(tonic::Status::internal("a fresh channel was full"));
     }
-    let commands = client.join(ReceiverStream::new(outgoing)).await?.into_inner();
+    let joined = client.join(peer::introduced(ReceiverStream::new(outgoing), VERSION)).await?;
+    // One that says nothing of itself is older, and looks at what the agent said instead.
+    let said = Said::in_metadata(joined.metadata());
+    if let Some(why) = said.protocol.and_then(|_| said.mismatch("coordinator", "agent", VERSION)) {
+        return Err(tonic::Status::failed_precondition(why));
+    }
+    let commands = joined.into_inner();
     Ok(Link { events, commands, welcomed: false })
 }

@@ -185,7 +185,7 @@ async fn restore(pilot: &mut Pilot, backup: &Backup, timeout: Duration) -> Resul
     let statements = vec![close, replace, open.clone()];
     let mut attempts = 1;
     let (agent, result) = loop {
-        let agent = pilot.spokesman()?;
+        let agent = pilot.changer()?;
         let ask = Ask::control(statements.clone()).database(backup::FROM).keep_going().changes().limit(timeout);
         let result = pilot.ask(&agent, ask).await?;
         if !is_in_use(&result.error) || attempts >= ACCESS_ATTEMPTS {
@@ -288,7 +288,7 @@ pub(super) async fn mend(pilot: &mut Pilot) -> Result<(), Halt> {
              in master: {statement}"
         )));
     }
-    let agent = pilot.spokesman()?;
+    let agent = pilot.changer()?;
     let looked = pilot.ask(&agent, Ask::control(backup.look()).database(backup::FROM)).await?;
     if !looked.error.is_empty() {
         return Err(Halt::Refused(format!(

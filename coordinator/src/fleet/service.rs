@@ -9,10 +9,12 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
+use vufleet_proto::peer::Said;
 use vufleet_proto::v1::{self, Command, Event, command, event, fleet_server::Fleet};
 
 use super::Core;
 use super::registry::FleetEvent;
+use super::versions::VERSION;
 
 /// Events recorded in one go, at most.
 const BATCH: usize = 256;
@@ -43,7 +45,7 @@ impl Fleet for FleetService {
         let Some(event::Body::Hello(hello)) = first else {
             return Err(Status::invalid_argument("an agent introduces itself with its first event"));
         };
-        check_protocol(&hello).inspect_err(|status| tracing::warn!("{}", status.message()))?;
+        check_version(&hello)?;
         let (name, boot) = (hello.name.clone(), hello.boot);
         let recorded = self.core.record.with(move |ledger| ledger.last_seq(boot)).await;
         let recorded = recorded.map_err(|error| Status::unavailable(error.to_string()))?;
@@ -52,7 +54,7 @@ impl Fleet for FleetService {
             lease_ns: self.core.options.lease.as_nanos() as u64,
             last_seq: recorded,
             coordinator: self.core.instance,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: VERSION.to_owned(),
             ledger: self.core.ledger,
         };
         tell(&commands, command::Body::Welcome(welcome));
@@ -76,16 +78,18 @@ impl Fleet for FleetService {
     }
 }
 
-fn check_protocol(hello: &v1::Hello) -> Result<(), Status> {
-    if hello.protocol == vufleet_proto::PROTOCOL {
-        return Ok(());
+/// An agent of another protocol is refused, one of another version of this protocol told of.
+fn check_version(hello: &v1::Hello) -> Result<(), Status> {
+    let said = Said { protocol: Some(hello.protocol), version: Some(hello.version.clone()) };
+    let agent = format!("agent {}", hello.name);
+    if let Some(why) = said.mismatch(&agent, "coordinator", VERSION) {
+        tracing::warn!("{why}");
+        return Err(Status::failed_precondition(why));
     }
-    let (own, own_version) = (vufleet_proto::PROTOCOL, env!("CARGO_PKG_VERSION"));
-    let older = if hello.protocol < own { "the agent" } else { "the coordinator" };
-    Err(Status::failed_precondition(format!(
-        "agent {} {} speaks protocol {}, coordinator {own_version} speaks {own}: upgrade {older}",
-        hello.name, hello.version, hello.protocol
-    )))
+    if let Some(told) = said.difference(&agent, "this coordinator", VERSION) {
+        tracing::warn!("{told}");
+    }
+    Ok(())
 }
 
 /// An agent that has gone needs no commands; its stream's end is noticed elsewhere.

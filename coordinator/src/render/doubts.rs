@@ -32,6 +32,8 @@ pub(super) fn doubts(report: &Report) -> Vec<String> {
         doubts.push(words.to_owned());
     }
     doubts.extend(rolled_up(report));
+    doubts.extend(in_the_clear(report));
+    doubts.extend(several_versions(report));
     doubts.extend(several_fleets(report));
     doubts.extend(moved_settings(report));
     doubts.extend(without_witness(report));
@@ -57,6 +59,26 @@ fn rolled_up(report: &Report) -> Option<String> {
          coarser, their figures and verdicts are those of their seconds",
         report.runs.len()
     ))
+}
+
+/// Whoever was on the wire could read and change what was sent.
+fn in_the_clear(report: &Report) -> Option<String> {
+    report.runs.iter().any(|run| run.plaintext).then(|| {
+        "coordinator and agents spoke plaintext beyond loopback (--insecure): whoever was on that network could read the passwords \
+         and change what was ordered and measured; use certificates (vufleet certs)"
+            .to_owned()
+    })
+}
+
+fn several_versions(report: &Report) -> Option<String> {
+    let others: BTreeMap<&String, &String> = report.runs.iter().flat_map(|run| &run.other_versions).collect();
+    let words: Vec<String> = others.iter().map(|(agent, version)| format!("{agent} {version}")).collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "agents were of another version of vufleet than the coordinator: {}; measure with one version",
+            words.join(", ")
+        )
+    })
 }
 
 /// Load that was shared out otherwise in some runs: those of a study that went on elsewhere, or without an agent.

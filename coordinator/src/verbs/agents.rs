@@ -19,6 +19,9 @@ pub async fn run(args: Agents) -> anyhow::Result<Exit> {
         println!("no agents at {url}; start one with: vufleet-agent --coordinator {url} --roles drive,observe");
     } else {
         stdout::line(table(&reply.agents))?;
+        if let Some(told) = versions(&reply.agents, &reply.version) {
+            println!("{told}");
+        }
     }
     Ok(Exit::Done)
 }
@@ -27,7 +30,7 @@ pub async fn run(args: Agents) -> anyhow::Result<Exit> {
 fn table(agents: &[AgentState]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["agent", "roles", "labels", "version", "cores", "clock offset", "load", "state"]);
+    table.set_header(["agent", "roles", "labels", "version", "cores", "clock offset", "load", "control", "state"]);
     let mut agents: Vec<_> = agents.iter().collect();
     agents.sort_by_key(|agent| agent.hello.as_ref().map(|hello| hello.name.clone()));
     for agent in agents {
@@ -41,10 +44,23 @@ fn table(agents: &[AgentState]) -> Table {
             hello.cores.to_string(),
             heartbeat.map(offset).unwrap_or_default(),
             heartbeat.map(load).unwrap_or_default(),
+            if hello.allow_control { "allowed" } else { "" }.to_owned(),
             state(agent),
         ]);
     }
     table
+}
+
+/// Agents of another version than the coordinator's.
+fn versions(agents: &[AgentState], coordinator: &str) -> Option<String> {
+    let hellos = agents.iter().filter(|agent| agent.connected).filter_map(|agent| agent.hello.as_ref());
+    let others: Vec<String> = hellos
+        .filter(|hello| hello.version != coordinator)
+        .map(|hello| format!("{} is {}", hello.name, hello.version))
+        .collect();
+    (!others.is_empty()).then(|| {
+        format!("versions differ: the coordinator is {coordinator}, {}; measure with one version", others.join(", "))
+    })
 }
 
 fn labels(labels: &HashMap<String, String>) -> String {
@@ -100,6 +116,9 @@ mod tests {
             silent_ms: 1,
             ..Default::default()
         };
+        assert_eq!(versions(&[here.clone(), gone.clone()], "0.1.0"), None);
+        let told = versions(&[here.clone(), gone.clone()], "0.2.0").unwrap();
+        assert!(told.contains("the coordinator is 0.2.0, a is 0.1.0;"), "who has gone is not told of: {told}");
         let text = table(&[gone, here]).to_string();
         let lines: Vec<_> = text.lines().collect();
         for part in ["a ", "drive,observe", "host=db,zone=a", "0.1.0", "-1.25 ms, 0.08", "run 7: 16 sessions, 12 % CPU"]

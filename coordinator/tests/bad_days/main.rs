@@ -3,6 +3,7 @@
 //! does not come.
 
 mod agents;
+mod allowed;
 mod arrivals;
 mod clocks;
 mod faults;
@@ -19,6 +20,7 @@ mod resets;
 mod resumed;
 mod room;
 mod same_ids;
+mod secrets;
 mod strangers;
 mod tprocc;
 mod variants;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use vufleet_proto::v1::{self, command};
+use vufleet_scenarios::permit;
 use vufleet_scenarios::study::TargetKind;
 
 use super::{Flight, ROUND, Trouble};
@@ -147,15 +148,14 @@ impl Flight<'_> {
         if !pilot.study.schedule.checkpoint || self.facts.start_at_ns.is_none() {
             return Ok(());
         }
-        let one = |sql: &str| vec![sql.to_owned()];
-        let order = match pilot.study.target.kind {
-            TargetKind::Sqlite => Ask::control(one("PRAGMA wal_checkpoint(TRUNCATE)")),
-            TargetKind::Mysql => Ask::control(one("FLUSH ENGINE LOGS")),
+        let kind = pilot.study.target.kind;
+        let Some(sql) = permit::checkpoint(kind) else { return Ok(()) };
+        let order = match kind {
             // Of the database that the connection is in, which is the target's: [control] may have one of its own.
-            TargetKind::Mssql => Ask::target(one("CHECKPOINT")),
-            TargetKind::Simulated => return Ok(()),
+            TargetKind::Mssql => Ask::target(vec![sql.to_owned()]),
+            _ => Ask::control(vec![sql.to_owned()]),
         };
-        let agent = pilot.spokesman()?;
+        let agent = pilot.builder()?;
         let failure = match pilot.ask(&agent, order.patience(CHECKPOINT_PATIENCE)).await {
             Ok(result) => result.error,
             Err(halt) => halt.message(),
