@@ -4,9 +4,12 @@
 
 pub mod admission;
 pub mod clock;
+pub mod hello;
 pub mod operator;
+pub mod queue;
 pub mod record;
 pub mod registry;
+pub mod relay;
 pub mod service;
 
 use std::net::SocketAddr;
@@ -26,6 +29,7 @@ use vufleet_trust::identity::Role;
 use vufleet_trust::server::{self as door, Limits, Protocol};
 
 use crate::ledger::Ledger;
+use admission::Admission;
 use clock::Clock;
 use record::Record;
 use registry::Registry;
@@ -132,7 +136,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         .max_concurrent_streams(STREAMS)
         .http2_max_header_list_size(HEADERS)
         .timeout(ANSWER)
-        .layer(admission::layer())
+        .layer(Admission::default())
         .add_service(fleet)
         .add_service(operator);
     let served = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {

@@ -5,7 +5,6 @@
 
 mod connection;
 mod gate;
-mod quiet;
 mod renewal;
 
 use std::io;
@@ -23,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::address::Security;
 use crate::credentials::Problems;
 use crate::identity::Role;
+use crate::quiet::{self, Quiet};
 use crate::reason;
 use crate::stream::{Begun, PREFACE, Stream};
 
@@ -30,7 +30,6 @@ pub use connection::{Connection, Peer};
 pub use gate::Limits;
 
 use gate::{Gate, Place};
-use quiet::Quiet;
 use renewal::Renewal;
 
 /// How long a TLS handshake may take, and then again the first words after it.
@@ -135,14 +134,14 @@ async fn accept(listener: TcpListener, door: Arc<Door>) {
         match accepted {
             Ok((socket, address)) => match door.gate.enter(address.ip()) {
                 Ok(place) => drop(tokio::spawn(Arc::clone(&door).receive(socket, address, place))),
-                Err(full) => door.quiet.refused(address, &full),
+                Err(full) => door.quiet.say(|| format!("refused {address}: it {full}")),
             },
             // The peer's business, and gone already.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
-                door.quiet.say(&format!(
-                    "no connection can be accepted ({error}); raise the limit of open files (ulimit -n)"
-                ));
+                door.quiet.say(|| {
+                    format!("no connection can be accepted ({error}); raise the limit of open files (ulimit -n)")
+                });
                 tokio::time::sleep(BACK_OFF).await;
             }
         }
@@ -154,7 +153,7 @@ impl Door {
         match self.welcome(socket, address, place).await {
             // Nobody serves any more.
             Ok(connection) => drop(self.ready.send(connection).await),
-            Err(why) => self.quiet.refused(address, &why),
+            Err(why) => self.quiet.say(|| format!("refused {address}: it {why}")),
         }
     }
 

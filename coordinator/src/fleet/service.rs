@@ -6,28 +6,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
 use vufleet_proto::v1::{self, Command, Event, command, event, fleet_server::Fleet};
+use vufleet_trust::quiet::Quiet;
+use vufleet_trust::server::Peer;
 
 use super::Core;
+use super::queue::Queue;
 use super::registry::FleetEvent;
 
 /// Events recorded in one go, at most.
 const BATCH: usize = 256;
+/// How long an agent may take to introduce itself.
+const FIRST_EVENT: Duration = Duration::from_secs(10);
+/// How long the reason of a refusal may take to arrive.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How soon recording is tried again after it failed.
 const RECORD_AGAIN: Duration = Duration::from_secs(1);
 
 /// Serves agents.
 pub struct FleetService {
     core: Arc<Core>,
+    quiet: Quiet,
 }
 
 impl FleetService {
     /// Serves agents of this coordinator.
     pub fn new(core: Arc<Core>) -> Self {
-        FleetService { core }
+        FleetService { core, quiet: Quiet::default() }
     }
 }
 
@@ -38,16 +46,19 @@ impl Fleet for FleetService {
     type JoinStream = Commands;
 
     async fn join(&self, request: Request<Streaming<Event>>) -> Result<Response<Commands>, Status> {
-        let mut events = request.into_inner();
-        let first = events.message().await?.and_then(|event| event.body);
-        let Some(event::Body::Hello(hello)) = first else {
-            return Err(Status::invalid_argument("an agent introduces itself with its first event"));
+        let Some(peer) = request.extensions().get::<Peer>().cloned() else {
+            return Err(Status::internal("this connection does not say whose it is"));
         };
-        check_protocol(&hello).inspect_err(|status| tracing::warn!("{}", status.message()))?;
+        let mut events = request.into_inner();
+        let hello = introduction(&mut events, &peer).await?;
+        check_protocol(&hello)
+            .and_then(|()| super::hello::check(&hello))
+            .and_then(|()| check_name(&hello, &peer))
+            .inspect_err(|status| self.quiet.say(|| format!("refused {peer}: {}", status.message())))?;
         let (name, boot) = (hello.name.clone(), hello.boot);
         let recorded = self.core.record.with(move |ledger| ledger.last_seq(boot)).await;
         let recorded = recorded.map_err(|error| Status::unavailable(error.to_string()))?;
-        let (commands, outgoing) = mpsc::unbounded_channel();
+        let (commands, outgoing) = Queue::to(peer.clone());
         let welcome = v1::Welcome {
             lease_ns: self.core.options.lease.as_nanos() as u64,
             last_seq: recorded,
@@ -57,7 +68,7 @@ impl Fleet for FleetService {
         };
         tell(&commands, command::Body::Welcome(welcome));
         let stream = self.core.registry.join(hello, commands.clone()).map_err(Status::already_exists)?;
-        tracing::info!(agent = name, "joined");
+        tracing::info!(agent = name, %peer, "joined");
         let core = Arc::clone(&self.core);
         tokio::spawn(async move {
             let (to_record, batch) = mpsc::channel(BATCH);
@@ -72,7 +83,36 @@ impl Fleet for FleetService {
             core.registry.leave(&name, stream);
             tracing::info!(agent = name, "left");
         });
-        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(outgoing).map(Ok))))
+        Ok(Response::new(Box::pin(ReceiverStream::new(outgoing).map(Ok))))
+    }
+}
+
+/// The first event, soon.
+async fn introduction(events: &mut Streaming<Event>, peer: &Peer) -> Result<v1::Hello, Status> {
+    match tokio::time::timeout(FIRST_EVENT, events.message()).await {
+        Ok(first) => match first?.and_then(|event| event.body) {
+            Some(event::Body::Hello(hello)) => Ok(hello),
+            _ => Err(Status::invalid_argument("an agent introduces itself with its first event")),
+        },
+        Err(_) => {
+            let peer = peer.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(LAST_WORDS).await;
+                peer.hang_up();
+            });
+            Err(Status::deadline_exceeded(format!("an agent introduces itself within {} s", FIRST_EVENT.as_secs())))
+        }
+    }
+}
+
+/// An agent is counted, commanded and told of by its name, which its certificate has to allow.
+fn check_name(hello: &v1::Hello, peer: &Peer) -> Result<(), Status> {
+    match &peer.identity {
+        Some(identity) if !identity.may_join_as(&hello.name) => Err(Status::permission_denied(format!(
+            "a certificate of {identity} does not allow to join as {0}; issue one with `vufleet certs issue agent {0}`, or leave --name out",
+            hello.name
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -89,8 +129,8 @@ fn check_protocol(hello: &v1::Hello) -> Result<(), Status> {
 }
 
 /// An agent that has gone needs no commands; its stream's end is noticed elsewhere.
-fn tell(commands: &mpsc::UnboundedSender<Command>, body: command::Body) {
-    if commands.send(Command { body: Some(body) }).is_err() {
+fn tell(commands: &Queue, body: command::Body) {
+    if !commands.send(body) {
         tracing::debug!("a command came after its agent had gone");
     }
 }
@@ -102,7 +142,7 @@ async fn listen(
     boot: u64,
     mut events: Streaming<Event>,
     to_record: &mpsc::Sender<Event>,
-    commands: &mpsc::UnboundedSender<Command>,
+    commands: &Queue,
 ) {
     loop {
         let heard = tokio::select! {
@@ -153,7 +193,7 @@ async fn record(
     boot: u64,
     mut recorded: u64,
     mut events: mpsc::Receiver<Event>,
-    commands: mpsc::UnboundedSender<Command>,
+    commands: Queue,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while events.recv_many(&mut batch, BATCH).await > 0 {
