@@ -36,6 +36,8 @@ use renewal::Renewal;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a refused peer is listened to, so that it hears why before the connection is reset.
 const LINGER: Duration = Duration::from_secs(1);
+/// What is said to whom begins with anything but HTTP/2.
+const WRONG_PORT: &[u8] = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: 27\r\n\r\nthis port is for gRPC only\n";
 /// Connections that wait to be served.
 const WAITING: usize = 64;
 /// Between tries to accept, when the system has no descriptor or memory for it.
@@ -173,7 +175,13 @@ impl Door {
             Protocol::Http1 => Vec::new(),
             Protocol::Http2 => {
                 let preface = tokio::time::timeout(PATIENCE, read_preface(&mut stream)).await;
-                preface.map_err(|_| format!("said nothing for {} s", PATIENCE.as_secs()))??
+                match preface.map_err(|_| format!("said nothing for {} s", PATIENCE.as_secs()))? {
+                    Ok(head) => head,
+                    Err(why) => {
+                        decline(stream).await;
+                        return Err(why);
+                    }
+                }
             }
         };
         let begun = Begun::new(stream, head, 0);
@@ -189,6 +197,20 @@ async fn shake_hands(socket: TcpStream, acceptor: TlsAcceptor) -> Result<tokio_r
             linger(socket).await;
             Err(why)
         }
+    }
+}
+
+/// Says in the words that browsers and TLS clients can tell from their own that they are wrong here.
+async fn decline(mut stream: Stream) {
+    let said = async {
+        stream.write_all(WRONG_PORT).await?;
+        stream.shutdown().await
+    };
+    if !matches!(tokio::time::timeout(LINGER, said).await, Ok(Ok(()))) {
+        tracing::trace!("a refused peer did not wait for the reason");
+    }
+    if let Stream::Plain(socket) = stream {
+        linger(socket).await;
     }
 }
 

@@ -22,3 +22,4 @@ mod same_ids;
 mod strangers;
 mod tprocc;
 mod variants;
+mod wire;
