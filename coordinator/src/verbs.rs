@@ -6,6 +6,7 @@ mod compare;
 mod coordinator;
 mod demo;
 mod export;
+mod pages;
 mod plan;
 mod report;
 mod run;
@@ -33,5 +34,6 @@ pub async fn run(verb: Verb) -> anyhow::Result<Exit> {
         Verb::Export(args) => export::run(&args),
         Verb::Compare(args) => compare::run(&args),
         Verb::Stop(args) => stop::run(args).await,
+        Verb::Pages(args) => pages::run(&args),
     }
 }
