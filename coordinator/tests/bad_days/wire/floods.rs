@@ -101,6 +101,11 @@ fn random(random: &mut StdRng, most: usize) -> Vec<u8> {
     bytes
 }
 
+/// Headers that are said to go on, and do not.
+pub fn headers_cut_off() -> Vec<u8> {
+    [PREFACE, &frame(1, 0, 1, &headers(JOIN, &[]))].concat()
+}
+
 const JOIN: &str = "/vufleet.v1.Fleet/Join";
 
 /// Everything that a fuzzer does, from one seed.
@@ -143,7 +148,7 @@ fn torment(victim: &Victim) {
 }
 
 /// Connections of another address of this host, so that what it uses up is its own.
-async fn from_elsewhere(address: &str) -> io::Result<tokio::net::TcpStream> {
+pub async fn from_elsewhere(address: &str) -> io::Result<tokio::net::TcpStream> {
     let socket = tokio::net::TcpSocket::new_v4()?;
     socket.bind("127.0.0.66:0".parse().unwrap())?;
     socket.connect(address.parse::<SocketAddr>().unwrap()).await
@@ -168,7 +173,7 @@ async fn crowd(address: &str) {
     drop(idle);
 }
 
-fn descriptors(job: &Job) -> usize {
+pub fn descriptors(job: &Job) -> usize {
     std::fs::read_dir(format!("/proc/{}/fd", job.pid())).unwrap().count()
 }
 

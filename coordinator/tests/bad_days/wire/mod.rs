@@ -3,6 +3,7 @@
 mod certs;
 mod clients;
 mod floods;
+mod limits;
 mod own;
 mod raw;
 mod renewed;
