@@ -3,7 +3,7 @@
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: demo test lint grammar bench tools
+.PHONY: demo test lint grammar bench dist tools
 
 # The built-in study on SQLite, with two driving agents and an observer as processes. Under two minutes after the build.
 demo:
@@ -44,6 +44,11 @@ bench:
 	./.ci/tools sysbench
 	$(CARGO) build --release --workspace
 	$(CARGO) run --release --quiet --bin vufleet-bench
+
+# dist/vufleet-VERSION-ARCH-linux.tar.gz: both programs, manual pages, completions, units, studies, documentation, licences.
+dist:
+	$(CARGO) build --release --locked --workspace --bin vufleet --bin vufleet-agent
+	./deploy/dist target/release dist
 
 # Installs what is missing: a C compiler, MariaDB's server program (no service is started), a browser, rustfmt, clippy.
 tools:

@@ -110,6 +110,9 @@ pub struct Flags {
     /// Threads for virtual users [default: one per core].
     #[arg(long)]
     threads: Option<usize>,
+    /// Write the manual page and completions of shells there, and end.
+    #[arg(long, value_name = "DIR", hide = true, exclusive = true)]
+    pub pages: Option<PathBuf>,
     #[command(flatten)]
     switches: Switches,
 }

@@ -1,15 +1,20 @@
 //! `vufleet-agent`: parse, introduce, serve until told to stop.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use tracing_subscriber::EnvFilter;
 use vufleet_agent::config::{Config, Flags, LogFormat};
 use vufleet_agent::{agent, limits, session};
 
 fn main() -> ExitCode {
-    let config = match Config::load(Flags::parse()) {
+    let flags = Flags::parse();
+    if let Some(share) = &flags.pages {
+        return pages(share);
+    }
+    let config = match Config::load(flags) {
         Ok(config) => config,
         Err(error) => {
             eprintln!("vufleet-agent: {error:#}");
@@ -26,6 +31,17 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("vufleet-agent: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// For whoever packages it.
+fn pages(share: &Path) -> ExitCode {
+    match vufleet_pages::write(Flags::command(), share) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("vufleet-agent: cannot write pages below {}: {error}", share.display());
             ExitCode::FAILURE
         }
     }

@@ -13,11 +13,12 @@ use vufleet_proto::v1;
 use vufleet_trust::address::Security;
 
 use crate::exit;
+use crate::rollup::Keep;
 
 pub use certs::{Certs, Holder, Init, Issue, Show as CertsShow};
 pub use ledger::{Compare, Export, LedgerArgs, Report, Show, Studies};
 
-use value::{assignment, duration, factor};
+use value::{assignment, duration, factor, keep};
 
 /// Where `coordinator` listens and where `agents` and `stop` look for it.
 const ADDRESS: &str = "127.0.0.1:7411";
@@ -74,6 +75,9 @@ pub enum Verb {
     /// Make certificates for a fleet of several hosts, and look at them
     #[command(subcommand)]
     Certs(Certs),
+    /// Write manual pages and completions of shells
+    #[command(hide = true)]
+    Pages(Pages),
 }
 
 /// Which study, and what to change in it.
@@ -116,6 +120,9 @@ pub struct FleetArgs {
     /// How the coordinator is talked to.
     #[command(flatten)]
     pub wire: WireArgs,
+    /// How long after its end every interval of a run is kept; then 10-second sums are (units: h, d; or forever) [default: 7d]
+    #[arg(long, value_name = "TIME", value_parser = keep, conflicts_with = "coordinator")]
+    pub keep: Option<Keep>,
     /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,
@@ -284,6 +291,9 @@ pub struct Coordinator {
     /// How agents and operators are talked to.
     #[command(flatten)]
     pub wire: WireArgs,
+    /// How long after its end every interval of a run is kept; then 10-second sums are (units: h, d; or forever)
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keep)]
+    pub keep: Keep,
 }
 
 /// Which coordinator a question goes to.
@@ -331,6 +341,14 @@ pub struct Demo {
     /// Show no progress
     #[arg(long, short, action = ArgAction::SetTrue)]
     pub quiet: bool,
+}
+
+/// `pages`.
+#[derive(Debug, Args)]
+pub struct Pages {
+    /// Where to, for example /usr/local/share
+    #[arg(value_name = "DIR")]
+    pub share: PathBuf,
 }
 
 fn examples(commands: &str) -> String {

@@ -7,6 +7,7 @@ mod compare;
 mod coordinator;
 mod demo;
 mod export;
+mod pages;
 mod plan;
 mod report;
 mod run;
@@ -35,5 +36,6 @@ pub async fn run(verb: Verb) -> anyhow::Result<Exit> {
         Verb::Compare(args) => compare::run(&args),
         Verb::Stop(args) => stop::run(args).await,
         Verb::Certs(args) => certs::run(&args),
+        Verb::Pages(args) => pages::run(&args),
     }
 }

@@ -125,6 +125,33 @@ fn a_busy_driving_host() {
     expect(busy(179, false), Valid, "");
 }
 
+/// Its host is 30 % busy all the same.
+#[test]
+fn a_driving_agent_that_has_used_what_it_may_use() {
+    let held = |usable_millicores: u32, ticks: u64, shared: bool| {
+        judge(move |tape| {
+            tape.facts().shared_host = shared;
+            for sample in tape.hosts("load-a") {
+                let seconds = sample.cpu.unwrap().system / 20;
+                let cores = 2;
+                sample.cores = vec![v1::CpuTimes::default(); cores];
+                sample.usable_millicores = usable_millicores;
+                sample.processes = vec![v1::ProcessSample {
+                    role: "agent".to_owned(),
+                    cpu_ticks: seconds * ticks,
+                    ..Default::default()
+                }];
+            }
+        })
+    };
+    let words = "driving agent load-a used 92 % of the 0.5 cores that it may use of its host's 2; raise the CPU limit of \
+                 its container or unit, or add agents";
+    expect(held(500, 46, false), Degraded, words);
+    expect(held(500, 46, true), Valid, "");
+    expect(held(500, 45, false), Valid, "");
+    expect(held(0, 46, false), Valid, "");
+}
+
 #[test]
 fn errors() {
     let faults = |count: u64| {

@@ -12,6 +12,7 @@ mod fleet;
 mod mssql;
 mod remembered;
 mod reset;
+mod room;
 mod schema;
 mod server;
 mod terminals;
@@ -56,7 +57,7 @@ pub enum Answer {
 pub type Answers = BTreeMap<String, Answer>;
 
 /// What an agent told about its host, and its part in the largest profile.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AgentFacts {
     /// The agent's name.
     pub name: String,
@@ -82,6 +83,22 @@ pub struct AgentFacts {
     pub somaxconn: u64,
     /// Its host's range of local ports, both ends included.
     pub ports: (u32, u32),
+    /// `net.ipv4.tcp_tw_reuse` of its host.
+    pub tw_reuse: u32,
+    /// Connections to one listener of its host that may be half open; none: any number.
+    pub syn_backlog: Option<u64>,
+    /// Threads that its process could still start; none: unknown.
+    pub tasks: Option<u64>,
+    /// Memory of its host.
+    pub memory_bytes: u64,
+    /// Memory that its container or unit is held to.
+    pub memory_limit_bytes: Option<u64>,
+    /// Cores of its host; 0: unknown.
+    pub host_cores: u32,
+    /// Cores that it may run on; 0: unknown.
+    pub affinity_cores: u32,
+    /// CPU time a second that its container or unit is held to, in cores.
+    pub quota_cores: Option<f64>,
     /// Sessions it has to open in the largest profile; 0 when it drives none.
     pub sessions_wanted: u64,
     /// How well its clock is known on the coordinator's; none while nobody knows.
@@ -183,6 +200,7 @@ pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<
     findings.extend(custom::findings(study, answers));
     findings.extend(schema::findings(study, answers));
     findings.extend(fleet::findings(study, agents));
+    findings.extend(room::findings(study, agents));
     findings.extend(commands::findings(study, agents));
     findings.extend(control::findings(study, agents));
     findings.extend(remembered::findings(study, answers));

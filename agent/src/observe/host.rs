@@ -14,6 +14,7 @@ use procfs::{CpuTime, Current, CurrentSI, DiskStat, KernelStats, LoadAverage, Me
 use vufleet_proto::v1;
 
 use super::process::{ProcessChoice, ProcessWatch, sample};
+use crate::limits::usable_millicores;
 
 /// Unit of the kernel's sector counts, whatever the device's own sectors are.
 const SECTOR_BYTES: u64 = 512;
@@ -41,6 +42,7 @@ impl HostRole {
 #[derive(Debug)]
 pub struct HostSampler {
     role: HostRole,
+    usable_millicores: u32,
     agent: Process,
     database: ProcessWatch,
     /// Which names of /proc/diskstats are whole devices. Decided once a name: a disk may be plugged in later.
@@ -51,7 +53,13 @@ impl HostSampler {
     /// Opens what every sample needs. A missing database process is no error: see [`HostSampler::take_notice`].
     pub fn new(role: HostRole, process: ProcessChoice) -> anyhow::Result<HostSampler> {
         let agent = Process::myself().context("cannot read /proc/self; the agent needs a mounted /proc")?;
-        Ok(HostSampler { role, agent, database: ProcessWatch::new(process), disks: HashMap::new() })
+        Ok(HostSampler {
+            role,
+            usable_millicores: usable_millicores().unwrap_or(0),
+            agent,
+            database: ProcessWatch::new(process),
+            disks: HashMap::new(),
+        })
     }
 
     /// The counters now. The instant is the caller's to fill in.
@@ -71,6 +79,7 @@ impl HostSampler {
             nets: nets(),
             processes: sample(&self.agent, "agent").into_iter().chain(self.database.sample()).collect(),
             role: self.role.name().to_owned(),
+            usable_millicores: self.usable_millicores,
         })
     }
 

@@ -21,6 +21,7 @@ pub struct HostPoint {
     load1: f64,
     memory_total: u64,
     memory_available: u64,
+    usable_millicores: u32,
     database: Option<ProcessPoint>,
     agent: Option<ProcessPoint>,
     disk_read: u64,
@@ -67,6 +68,8 @@ pub struct HostUse {
     pub database: Option<ProcessUse>,
     /// The agent's own process.
     pub agent: Option<ProcessUse>,
+    /// What the agent may use of the host, where that is not all of it.
+    pub allowed: Option<Allowed>,
     /// Read from disks.
     pub disk_read_bytes_per_s: Option<f64>,
     /// Written to disks.
@@ -75,6 +78,17 @@ pub struct HostUse {
     pub net_rx_bytes_per_s: Option<f64>,
     /// Sent.
     pub net_tx_bytes_per_s: Option<f64>,
+}
+
+/// A part of a host's CPU that an agent is held to, by a quota or by an affinity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Allowed {
+    /// How much it is.
+    pub cores: f64,
+    /// Of how many.
+    pub of: usize,
+    /// What the agent used of it, in per cent.
+    pub used_percent: Option<f64>,
 }
 
 /// What a process did between two instants.
@@ -100,6 +114,7 @@ impl HostPoint {
             load1: sample.load1,
             memory_total: sample.memory_total,
             memory_available: sample.memory_available,
+            usable_millicores: sample.usable_millicores,
             database: process(DATABASE),
             agent: process(AGENT),
             disk_read: sample.disks.iter().map(|disk| disk.read_bytes).sum(),
@@ -149,6 +164,8 @@ impl HostPoint {
         let seconds = later.at_ns.saturating_sub(self.at_ns) as f64 / 1e9;
         let rate = |from, to| grown(from, to).filter(|_| seconds > 0.0).map(|bytes| bytes / seconds);
         let known = later.memory_total > 0;
+        let agent = self.process_use(later, |point| point.agent.as_ref());
+        let allowed = later.allowed(agent.as_ref(), seconds);
         HostUse {
             from_ns: self.at_ns,
             to_ns: later.at_ns,
@@ -162,7 +179,8 @@ impl HostPoint {
             memory_total_bytes: known.then_some(later.memory_total),
             memory_available_bytes: known.then_some(later.memory_available),
             database: self.process_use(later, |point| point.database.as_ref()),
-            agent: self.process_use(later, |point| point.agent.as_ref()),
+            agent,
+            allowed,
             disk_read_bytes_per_s: rate(self.disk_read, later.disk_read),
             disk_write_bytes_per_s: rate(self.disk_written, later.disk_written),
             net_rx_bytes_per_s: rate(self.received, later.received),
@@ -191,6 +209,15 @@ impl HostPoint {
             cpu_percent: ticks.zip(all).map(|(ticks, all)| (100.0 * ticks / all).clamp(0.0, 100.0)),
             cpu_ms: ticks.map(|ticks| ticks * 1e3 / self.ticks_per_s as f64),
             rss_bytes: Some(to.rss_bytes),
+        })
+    }
+
+    fn allowed(&self, agent: Option<&ProcessUse>, seconds: f64) -> Option<Allowed> {
+        (self.usable_millicores > 0).then(|| {
+            let cores = f64::from(self.usable_millicores) / 1e3;
+            let used_s = agent.and_then(|agent| agent.cpu_ms).filter(|_| seconds > 0.0).map(|used_ms| used_ms / 1e3);
+            let used_percent = used_s.map(|used_s| (100.0 * used_s / seconds / cores).clamp(0.0, 100.0));
+            Allowed { cores, of: self.cores.len(), used_percent }
         })
     }
 

@@ -125,6 +125,8 @@ impl RunReport {
             shared_host: self.shared_host,
             switches: self.switches,
             reset_s: self.reset_s,
+            start: self.start,
+            sums_s: self.sums_s,
         }
     }
 }
@@ -148,6 +150,7 @@ impl HostReport {
                 memory_available_bytes: None,
                 database: usage.database.map(ProcessUse::withheld),
                 agent: usage.agent.map(ProcessUse::withheld),
+                allowed: usage.allowed,
                 disk_read_bytes_per_s: None,
                 disk_write_bytes_per_s: None,
                 net_rx_bytes_per_s: None,

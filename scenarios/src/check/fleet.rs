@@ -1,6 +1,8 @@
 //! What the agents' hosts allow, against their shares of the sessions.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
 
 use super::{AgentFacts, Finding, clock_bound};
 use crate::study::{Measure, Study, TargetKind};
@@ -12,6 +14,7 @@ pub(super) fn findings(study: &Study, agents: &[AgentFacts]) -> Vec<Finding> {
     let mut findings: Vec<Finding> = agents.iter().filter_map(|agent| open_files(study, agent)).collect();
     if study.target.kind.is_server() && study.target.socket.is_none() {
         findings.extend(ports(agents));
+        findings.extend(agents.iter().filter_map(|agent| ports_that_wait(study, agent)));
     }
     findings.extend(agents.iter().filter_map(|agent| clock(study, agent)));
     findings.extend(agents.iter().filter_map(|agent| shared(agent, agents)));
@@ -75,6 +78,28 @@ fn ports(agents: &[AgentFacts]) -> Vec<Finding> {
         }
     };
     machines.values().filter_map(short).collect()
+}
+
+/// The end that closes a connection first keeps its port for a while (TIME_WAIT): the sessions of one run may not have given
+/// theirs back when those of the next are opened. Linux takes such ports again after a second where it may.
+fn ports_that_wait(study: &Study, agent: &AgentFacts) -> Option<Finding> {
+    const WAIT: Duration = Duration::from_secs(60);
+    let (room, wanted, pause) = (room(agent), agent.sessions_wanted, study.schedule.settle);
+    let taken_again =
+        agent.tw_reuse == 1 || (agent.tw_reuse == 2 && study.target.host.as_deref().is_some_and(is_loopback));
+    let is_short = wanted <= room && room < 2 * wanted && pause < WAIT;
+    (is_short && !taken_again).then(|| {
+        let what = format!(
+            "agent {} opens {wanted} sessions of {room} local ports, and those of the run before may keep theirs for {WAIT:?} \
+             (TIME_WAIT), but runs follow each other within {pause:?}",
+            agent.name
+        );
+        Finding::warning(what, "sysctl net.ipv4.tcp_tw_reuse=1 on its host, or schedule.settle = \"60s\"")
+    })
+}
+
+fn is_loopback(host: &str) -> bool {
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn room(agent: &AgentFacts) -> u64 {

@@ -172,11 +172,17 @@ impl Server<'_> {
     /// The kernel cuts a listener's queue to somaxconn, so an observing agent's host has a say too.
     fn backlog(&self, agents: &[AgentFacts]) -> Option<Finding> {
         let back_log = self.number("back_log")?;
-        let somaxconn = agents.iter().filter(|agent| agent.observes).map(|agent| agent.somaxconn).min();
-        let (queue, name) = match somaxconn {
-            Some(somaxconn) if somaxconn < back_log => (somaxconn, "net.core.somaxconn of the database's host"),
-            _ => (back_log, "the server's back_log"),
-        };
+        let observing = || agents.iter().filter(|agent| agent.observes);
+        let of_host = [
+            (observing().map(|agent| agent.somaxconn).min(), "net.core.somaxconn of the database's host"),
+            (
+                observing().filter_map(|agent| agent.syn_backlog).min(),
+                "net.ipv4.tcp_max_syn_backlog of the database's host, which has net.ipv4.tcp_syncookies off",
+            ),
+        ];
+        let of_host = of_host.into_iter().filter_map(|(queue, name)| Some((queue?, name)));
+        let (queue, name) =
+            of_host.fold((back_log, "the server's back_log"), |least, one| if one.0 < least.0 { one } else { least });
         let driving = agents.iter().filter(|agent| agent.sessions_wanted > 0).count() as f64;
         let sessions: u64 = agents.iter().map(|agent| agent.sessions_wanted).sum();
         let rate = self.study.schedule.connect_rate * driving;
@@ -188,8 +194,8 @@ impl Server<'_> {
                  ({name}): a server that pauses for {ACCEPT_PAUSE:?} drops some, and they come a second late"
             );
             let remedy = format!(
-                "raise back_log in the server's configuration and net.core.somaxconn to {burst}, or set \
-                 schedule.connect_rate = {slower}"
+                "raise it to {burst} (back_log in the server's configuration, net.core.somaxconn and, without SYN cookies, \
+                 net.ipv4.tcp_max_syn_backlog of its host bound each other), or set schedule.connect_rate = {slower}"
             );
             Finding::warning(what, remedy)
         })

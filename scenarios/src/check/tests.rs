@@ -3,6 +3,7 @@
 mod custom;
 mod fleet;
 mod mssql;
+mod room;
 mod server;
 mod tables;
 
@@ -89,6 +90,14 @@ pub(super) fn agent(name: &str, sessions: u64) -> AgentFacts {
         open_files: 524_288,
         somaxconn: 4096,
         ports: (32_768, 60_999),
+        tw_reuse: 1,
+        syn_backlog: None,
+        tasks: Some(100_000),
+        memory_bytes: 64 << 30,
+        memory_limit_bytes: None,
+        host_cores: 8,
+        affinity_cores: 8,
+        quota_cores: None,
         sessions_wanted: sessions,
         clock_uncertainty: Some(Duration::from_micros(200)),
     }

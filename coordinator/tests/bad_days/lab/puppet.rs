@@ -33,7 +33,13 @@ impl Puppet {
             roles: vec!["drive".to_owned()],
             cores: 1,
             machine: name.to_owned(),
-            limits: Some(v1::Limits { open_files: 1024, somaxconn: 4096, port_low: 32_768, port_high: 60_999 }),
+            limits: Some(v1::Limits {
+                open_files: 1024,
+                somaxconn: 4096,
+                port_low: 32_768,
+                port_high: 60_999,
+                ..v1::Limits::default()
+            }),
             ..Default::default()
         };
         events.try_send(Event { seq: 0, run: 0, body: Some(Body::Hello(hello)) }).unwrap();

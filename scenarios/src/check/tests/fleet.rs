@@ -49,6 +49,25 @@ fn sessions_take_local_ports() {
 }
 
 #[test]
+fn ports_of_the_run_before_may_not_be_free_yet() {
+    let found = |sessions, tw_reuse, settle: u64, host: &str| {
+        let mut study = study(4);
+        study.schedule.settle = Duration::from_secs(settle);
+        study.target.host = Some(host.to_owned());
+        found(&study, &answers(&[]), &[AgentFacts { ports: (1000, 1099), tw_reuse, ..agent("a", sessions) }])
+    };
+    for (sessions, tw_reuse, settle, host) in
+        [(50, 2, 1, "db"), (51, 1, 1, "db"), (51, 2, 60, "db"), (51, 2, 1, "127.0.0.1"), (51, 2, 1, "localhost")]
+    {
+        assert_eq!(found(sessions, tw_reuse, settle, host), [], "{sessions} {tw_reuse} {settle} {host}");
+    }
+    let words = ["agent a opens 51 sessions of 100 local ports", "TIME_WAIT", "tcp_tw_reuse=1", "settle = \"60s\""];
+    assert_one(&found(51, 2, 59, "db"), Severity::Warning, &words);
+    assert_one(&found(100, 0, 1, "127.0.0.1"), Severity::Warning, &["100 sessions of 100"]);
+    assert_one(&found(101, 0, 1, "db"), Severity::Fatal, &["leaves 100 local ports"]);
+}
+
+#[test]
 fn load_beside_the_database_is_worth_a_note() {
     let beside = |name: &str, sessions| AgentFacts { machine: observer().machine, ..agent(name, sessions) };
     let found = |agents: &[AgentFacts]| found(&study(4), &answers(&[]), agents);

@@ -110,6 +110,10 @@ fn new_connections_must_find_room_in_the_queue() {
     assert_one(&found(&study(1000), &server("39"), &agents(40)), Severity::Warning, &words);
     let words = ["only 20", "net.core.somaxconn of the database's host", "connect_rate = 100"];
     assert_one(&found(&study(1000), &server("40"), &agents(20)), Severity::Warning, &words);
+    let mut half_open = agents(40);
+    half_open[2].syn_backlog = Some(30);
+    let words = ["only 30", "net.ipv4.tcp_max_syn_backlog of the database's host", "raise it to 40"];
+    assert_one(&found(&study(1000), &server("40"), &half_open), Severity::Warning, &words);
     let few = [agent("a", 10), agent("b", 10)];
     assert_eq!(found(&study(20), &server("20"), &few), [], "fewer sessions than the queue is long");
 }
