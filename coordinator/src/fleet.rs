@@ -147,8 +147,8 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         .max_concurrent_streams(STREAMS)
         .http2_max_header_list_size(HEADERS)
         .timeout(ANSWER)
-        .layer(versions::Versions::default())
         .layer(Admission::default())
+        .layer(versions::Versions::default())
         .add_service(fleet)
         .add_service(operator);
     let served = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {

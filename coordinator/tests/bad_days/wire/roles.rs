@@ -57,7 +57,7 @@ async fn only_operators_operate() {
     }
     let alice = channel(&lab, &certs, &coordinator.url, Role::Operator, "alice").await;
     assert_eq!(call(alice.clone(), "/vufleet.v1.Operator/Unheard").await.code(), Code::Unimplemented);
-    OperatorClient::new(alice).agents(AgentsRequest {}).await.unwrap();
+    OperatorClient::new(alice).agents(vufleet_proto::peer::introduced(AgentsRequest {}, "0.1.0")).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
