@@ -12,7 +12,7 @@ use tonic::Code;
 use vufleet_proto::peer::Said;
 use vufleet_proto::v1::{self, Command, Event, command, event::Body};
 
-use self::link::{Dial, Link, VERSION, dial, next_command};
+use self::link::{Dial, Link, VERSION, dial, next_command, pause};
 use crate::clock::{CommonClock, Estimator};
 use crate::config::Config;
 use crate::desk::Desk;
@@ -49,6 +49,8 @@ pub struct Uplink {
     ledger: u64,
     /// What was last logged about a missing coordinator, so that it is said once.
     complaint: String,
+    /// Dials in a row that led to no welcome.
+    refusals: u32,
 }
 
 impl Uplink {
@@ -71,6 +73,7 @@ impl Uplink {
             coordinator: 0,
             ledger: 0,
             complaint: String::new(),
+            refusals: 0,
         }
     }
 
@@ -114,7 +117,7 @@ impl Uplink {
 
     fn dial(&self) -> Dial {
         let hello = Event { seq: 0, run: 0, body: Some(Body::Hello(self.hello())) };
-        Box::pin(dial(self.config.coordinator.clone(), self.config.security.clone(), hello))
+        Box::pin(dial(self.config.coordinator.clone(), self.config.security.clone(), hello, pause(self.refusals)))
     }
 
     fn hello(&self) -> v1::Hello {
@@ -142,7 +145,10 @@ impl Uplink {
                 self.link = Some(link);
                 Ok(())
             }
-            Err(status) => self.lost(&status),
+            Err(status) => {
+                self.refusals = self.refusals.saturating_add(1);
+                self.lost(&status)
+            }
         }
     }
 
@@ -186,6 +192,7 @@ impl Uplink {
 
     fn welcomed(&mut self, welcome: &v1::Welcome) {
         self.complaint.clear();
+        self.refusals = 0;
         self.lease.set_length(Duration::from_nanos(welcome.lease_ns));
         tracing::info!(coordinator = self.config.coordinator, version = welcome.version, "joined");
         if self.coordinator != welcome.coordinator {

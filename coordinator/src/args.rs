@@ -72,12 +72,12 @@ pub enum Verb {
     Compare(Compare),
     /// Stop what a coordinator runs, keeping what was measured
     Stop(Stop),
-    /// Write manual pages and completions of shells
-    #[command(hide = true)]
-    Pages(Pages),
     /// Make certificates for a fleet of several hosts, and look at them
     #[command(subcommand)]
     Certs(Certs),
+    /// Write manual pages and completions of shells
+    #[command(hide = true)]
+    Pages(Pages),
 }
 
 /// Which study, and what to change in it.

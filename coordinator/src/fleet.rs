@@ -4,10 +4,13 @@
 
 pub mod admission;
 pub mod clock;
+pub mod hello;
 pub mod keep;
 pub mod operator;
+pub mod queue;
 pub mod record;
 pub mod registry;
+pub mod relay;
 pub mod service;
 pub mod versions;
 
@@ -29,6 +32,7 @@ use vufleet_trust::server::{self as door, Limits, Protocol};
 
 use crate::ledger::Ledger;
 use crate::rollup::Keep;
+use admission::Admission;
 use clock::Clock;
 use record::Record;
 use registry::Registry;
@@ -143,8 +147,8 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         .max_concurrent_streams(STREAMS)
         .http2_max_header_list_size(HEADERS)
         .timeout(ANSWER)
+        .layer(Admission::default())
         .layer(versions::Versions::default())
-        .layer(admission::layer())
         .add_service(fleet)
         .add_service(operator);
     let served = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {

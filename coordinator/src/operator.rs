@@ -1,7 +1,7 @@
 //! The operator's side of the contract: dial a coordinator, submit a job, ask for agents, stop. One path for a
 //! coordinator far away and for the one that an embedded fleet starts in this very process.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 use tonic::Streaming;
@@ -12,6 +12,7 @@ use vufleet_proto::v1::operator_client::OperatorClient;
 use vufleet_proto::v1::{AgentsReply, AgentsRequest, Job, Progress, StopRequest, StudyRequest};
 use vufleet_trust::address::Security;
 use vufleet_trust::client;
+use vufleet_trust::credentials::Credentials;
 use vufleet_trust::identity::Role;
 
 /// How long a coordinator may take to answer a question (a job's stream apart).
@@ -34,6 +35,11 @@ impl Operator {
             .http2_keep_alive_interval(Duration::from_secs(10))
             .keep_alive_timeout(Duration::from_secs(20))
             .keep_alive_while_idle(true);
+        if let Security::Certificates(directory) = security {
+            for warning in Credentials::load(directory, Role::Operator)?.warnings(SystemTime::now()) {
+                tracing::warn!("{warning}");
+            }
+        }
         let channel = client::connect(&endpoint, security, Role::Operator).await;
         let channel = channel.map_err(|why| anyhow::anyhow!("no connection to a coordinator at {url}: {why}"))?;
         let client = OperatorClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);

@@ -35,7 +35,7 @@ pub async fn run(verb: Verb) -> anyhow::Result<Exit> {
         Verb::Export(args) => export::run(&args),
         Verb::Compare(args) => compare::run(&args),
         Verb::Stop(args) => stop::run(args).await,
-        Verb::Pages(args) => pages::run(&args),
         Verb::Certs(args) => certs::run(&args),
+        Verb::Pages(args) => pages::run(&args),
     }
 }

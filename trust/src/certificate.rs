@@ -115,6 +115,19 @@ mod tests {
         assert_eq!(identity(&[uri(agent), uri("spiffe://vufleet/operator/a")]), None);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn damaged_certificates_are_no_panic(at in 0_usize..400, byte: u8, cut in 0_usize..600) {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let params = rcgen::CertificateParams::new(["host.lab".to_owned(), "10.0.0.1".to_owned()]).unwrap();
+            let mut der = params.self_signed(&key).unwrap().der().to_vec();
+            let last = der.len() - 1;
+            der[at.min(last)] = byte;
+            der.truncate(cut.min(last));
+            Facts::of(&der).map(drop).unwrap_or_default();
+        }
+    }
+
     #[test]
     fn what_is_no_certificate_is_no_panic() {
         for bytes in [&b""[..], b"\x30", b"\x30\x82\xff\xff", &[0x30; 300]] {

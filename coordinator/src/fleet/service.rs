@@ -6,30 +6,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
 use vufleet_proto::peer::Said;
 use vufleet_proto::v1::{self, Command, Event, command, event, fleet_server::Fleet};
+use vufleet_trust::quiet::Quiet;
+use vufleet_trust::server::Peer;
 
 use super::Core;
+use super::queue::Queue;
 use super::registry::FleetEvent;
 use super::versions::VERSION;
 
 /// Events recorded in one go, at most.
 const BATCH: usize = 256;
+/// How long an agent may take to introduce itself.
+const FIRST_EVENT: Duration = Duration::from_secs(10);
+/// How long the reason of a refusal may take to arrive.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How soon recording is tried again after it failed.
 const RECORD_AGAIN: Duration = Duration::from_secs(1);
 
 /// Serves agents.
 pub struct FleetService {
     core: Arc<Core>,
+    quiet: Quiet,
 }
 
 impl FleetService {
     /// Serves agents of this coordinator.
     pub fn new(core: Arc<Core>) -> Self {
-        FleetService { core }
+        FleetService { core, quiet: Quiet::default() }
     }
 }
 
@@ -40,16 +48,20 @@ impl Fleet for FleetService {
     type JoinStream = Commands;
 
     async fn join(&self, request: Request<Streaming<Event>>) -> Result<Response<Commands>, Status> {
-        let mut events = request.into_inner();
-        let first = events.message().await?.and_then(|event| event.body);
-        let Some(event::Body::Hello(hello)) = first else {
-            return Err(Status::invalid_argument("an agent introduces itself with its first event"));
+        let Some(peer) = request.extensions().get::<Peer>().cloned() else {
+            return Err(Status::internal("this connection does not say whose it is"));
         };
-        check_version(&hello)?;
+        let mut events = request.into_inner();
+        let hello = introduction(&mut events, &peer).await?;
+        check_version(&hello)
+            .and_then(|()| super::hello::check(&hello))
+            .and_then(|()| check_name(&hello, &peer))
+            .inspect_err(|status| self.quiet.say(|| format!("refused {peer}: {}", status.message())))?;
+        tell_version(&hello);
         let (name, boot) = (hello.name.clone(), hello.boot);
         let recorded = self.core.record.with(move |ledger| ledger.last_seq(boot)).await;
         let recorded = recorded.map_err(|error| Status::unavailable(error.to_string()))?;
-        let (commands, outgoing) = mpsc::unbounded_channel();
+        let (commands, outgoing) = Queue::to(peer.clone());
         let welcome = v1::Welcome {
             lease_ns: self.core.options.lease.as_nanos() as u64,
             last_seq: recorded,
@@ -59,7 +71,7 @@ impl Fleet for FleetService {
         };
         tell(&commands, command::Body::Welcome(welcome));
         let stream = self.core.registry.join(hello, commands.clone()).map_err(Status::already_exists)?;
-        tracing::info!(agent = name, "joined");
+        tracing::info!(agent = name, %peer, "joined");
         let core = Arc::clone(&self.core);
         tokio::spawn(async move {
             let (to_record, batch) = mpsc::channel(BATCH);
@@ -74,27 +86,61 @@ impl Fleet for FleetService {
             core.registry.leave(&name, stream);
             tracing::info!(agent = name, "left");
         });
-        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(outgoing).map(Ok))))
+        Ok(Response::new(Box::pin(ReceiverStream::new(outgoing).map(Ok))))
     }
 }
 
-/// An agent of another protocol is refused, one of another version of this protocol told of.
-fn check_version(hello: &v1::Hello) -> Result<(), Status> {
-    let said = Said { protocol: Some(hello.protocol), version: Some(hello.version.clone()) };
-    let agent = format!("agent {}", hello.name);
-    if let Some(why) = said.mismatch(&agent, "coordinator", VERSION) {
-        tracing::warn!("{why}");
-        return Err(Status::failed_precondition(why));
+/// The first event, soon.
+async fn introduction(events: &mut Streaming<Event>, peer: &Peer) -> Result<v1::Hello, Status> {
+    match tokio::time::timeout(FIRST_EVENT, events.message()).await {
+        Ok(first) => match first?.and_then(|event| event.body) {
+            Some(event::Body::Hello(hello)) => Ok(hello),
+            _ => Err(Status::invalid_argument("an agent introduces itself with its first event")),
+        },
+        Err(_) => {
+            let peer = peer.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(LAST_WORDS).await;
+                peer.hang_up();
+            });
+            Err(Status::deadline_exceeded(format!("an agent introduces itself within {} s", FIRST_EVENT.as_secs())))
+        }
     }
-    if let Some(told) = said.difference(&agent, "this coordinator", VERSION) {
+}
+
+/// An agent is counted, commanded and told of by its name, which its certificate has to allow.
+fn check_name(hello: &v1::Hello, peer: &Peer) -> Result<(), Status> {
+    match &peer.identity {
+        Some(identity) if !identity.may_join_as(&hello.name) => Err(Status::permission_denied(format!(
+            "a certificate of {identity} does not allow to join as {0}; issue one with `vufleet certs issue agent {0}`, or leave --name out",
+            hello.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn said(hello: &v1::Hello) -> Said {
+    Said { protocol: Some(hello.protocol), version: Some(hello.version.clone()) }
+}
+
+/// An agent of another protocol is refused.
+fn check_version(hello: &v1::Hello) -> Result<(), Status> {
+    match said(hello).mismatch(&format!("agent {}", hello.name), "coordinator", VERSION) {
+        Some(why) => Err(Status::failed_precondition(why)),
+        None => Ok(()),
+    }
+}
+
+/// One of another version of this protocol is told of.
+fn tell_version(hello: &v1::Hello) {
+    if let Some(told) = said(hello).difference(&format!("agent {}", hello.name), "this coordinator", VERSION) {
         tracing::warn!("{told}");
     }
-    Ok(())
 }
 
 /// An agent that has gone needs no commands; its stream's end is noticed elsewhere.
-fn tell(commands: &mpsc::UnboundedSender<Command>, body: command::Body) {
-    if commands.send(Command { body: Some(body) }).is_err() {
+fn tell(commands: &Queue, body: command::Body) {
+    if !commands.send(body) {
         tracing::debug!("a command came after its agent had gone");
     }
 }
@@ -106,7 +152,7 @@ async fn listen(
     boot: u64,
     mut events: Streaming<Event>,
     to_record: &mpsc::Sender<Event>,
-    commands: &mpsc::UnboundedSender<Command>,
+    commands: &Queue,
 ) {
     loop {
         let heard = tokio::select! {
@@ -157,7 +203,7 @@ async fn record(
     boot: u64,
     mut recorded: u64,
     mut events: mpsc::Receiver<Event>,
-    commands: mpsc::UnboundedSender<Command>,
+    commands: Queue,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while events.recv_many(&mut batch, BATCH).await > 0 {

@@ -1,6 +1,7 @@
 //! `vufleet agents`: who is there.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 
 use comfy_table::{Table, presets};
 use vufleet_proto::v1::{AgentState, Heartbeat};
@@ -30,7 +31,7 @@ pub async fn run(args: Agents) -> anyhow::Result<Exit> {
 fn table(agents: &[AgentState]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["agent", "roles", "labels", "version", "cores", "clock offset", "load", "control", "state"]);
+    table.set_header(["agent", "roles", "labels", "from", "version", "cores", "clock offset", "load", "control", "state"]);
     let mut agents: Vec<_> = agents.iter().collect();
     agents.sort_by_key(|agent| agent.hello.as_ref().map(|hello| hello.name.clone()));
     for agent in agents {
@@ -40,6 +41,7 @@ fn table(agents: &[AgentState]) -> Table {
             hello.name,
             hello.roles.join(","),
             labels(&hello.labels),
+            from(agent),
             hello.version,
             hello.cores.to_string(),
             heartbeat.map(offset).unwrap_or_default(),
@@ -67,6 +69,16 @@ fn labels(labels: &HashMap<String, String>) -> String {
     let mut pairs: Vec<_> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     pairs.sort();
     pairs.join(",")
+}
+
+/// Its address, and who it is by its certificate.
+fn from(agent: &AgentState) -> String {
+    let address = agent.address.parse::<SocketAddr>().map_or(String::new(), |address| address.ip().to_string());
+    match agent.identity.as_str() {
+        _ if address.is_empty() => String::new(),
+        "" => format!("{address}, plaintext"),
+        identity => format!("{address}, {identity}"),
+    }
 }
 
 fn offset(heartbeat: &Heartbeat) -> String {
@@ -114,6 +126,8 @@ mod tests {
             heartbeat: Some(heartbeat),
             connected: true,
             silent_ms: 1,
+            address: "10.0.0.5:40000".into(),
+            identity: "agent a".into(),
             ..Default::default()
         };
         assert_eq!(versions(&[here.clone(), gone.clone()], "0.1.0"), None);
@@ -121,8 +135,15 @@ mod tests {
         assert!(told.contains("the coordinator is 0.2.0, a is 0.1.0;"), "who has gone is not told of: {told}");
         let text = table(&[gone, here]).to_string();
         let lines: Vec<_> = text.lines().collect();
-        for part in ["a ", "drive,observe", "host=db,zone=a", "0.1.0", "-1.25 ms, 0.08", "run 7: 16 sessions, 12 % CPU"]
-        {
+        for part in [
+            "a ",
+            "drive,observe",
+            "host=db,zone=a",
+            "10.0.0.5, agent a",
+            "0.1.0",
+            "-1.25 ms, 0.08",
+            "run 7: 16 sessions, 12 % CPU",
+        ] {
             assert!(lines[1].contains(part), "{part} in {text}");
         }
         assert!(lines[2].trim_start().starts_with("b ") && lines[2].contains("silent for 12 s"), "{text}");

@@ -24,3 +24,4 @@ mod secrets;
 mod strangers;
 mod tprocc;
 mod variants;
+mod wire;
