@@ -28,14 +28,17 @@ impl FromStr for Format {
     }
 }
 
-/// What is logged: as one of these environment variables says, the first that is set, else as `default` does.
+/// What is logged: as one of these environment variables says, the first that is set, else as `default` does. What `besides`
+/// says of a crate holds unless the variable speaks of that crate itself.
 ///
 /// # Errors
 /// When a variable says something that makes no sense: a typing error is not to hide what somebody is looking for.
-pub fn filter(variables: &[&str], default: &str) -> Result<EnvFilter, String> {
+pub fn filter(variables: &[&str], default: &str, besides: &str) -> Result<EnvFilter, String> {
     let set = variables.iter().find_map(|name| Some((name, std::env::var(name).ok().filter(|text| !text.is_empty())?)));
-    let Some((name, text)) = set else { return Ok(EnvFilter::new(default)) };
-    text.parse().map_err(|error| {
+    let Some((name, text)) = set else { return Ok(EnvFilter::new(format!("{default},{besides}"))) };
+    let is_named = besides.split_once('=').is_none_or(|(name, _)| text.contains(name));
+    let all = if is_named { text.clone() } else { format!("{text},{besides}") };
+    all.parse().map_err(|error| {
         format!(
             "{name}={text:?} says nothing about logging ({error}); write a level: error, warn, info, debug or trace"
         )
@@ -92,8 +95,10 @@ mod tests {
 
     #[test]
     fn a_filter_is_the_default_where_no_variable_is_set() {
-        assert_eq!(filter(&["VUFLEET_NO_SUCH_VARIABLE"], "warn").unwrap().to_string(), "warn");
+        let none = "VUFLEET_NO_SUCH_VARIABLE";
+        assert_eq!(filter(&[none], "warn", "").unwrap().to_string(), "warn");
+        assert_eq!(filter(&[none], "info", "loud=off").unwrap().to_string(), "loud=off,info");
         // PATH is set everywhere, and no filter anywhere.
-        assert!(filter(&["VUFLEET_NO_SUCH_VARIABLE", "PATH"], "warn").unwrap_err().contains("PATH="));
+        assert!(filter(&[none, "PATH"], "warn", "").unwrap_err().contains("PATH="));
     }
 }
