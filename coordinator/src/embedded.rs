@@ -18,6 +18,9 @@ use crate::follow::Nudge;
 
 use keeper::{Agent, Patience};
 
+/// How long a job that goes on although nobody follows it any more is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// How long an embedded coordinator lets an agent be silent.
 pub const LEASE: Duration = Duration::from_secs(10);
 
@@ -61,7 +64,7 @@ impl Embedded {
         let server = self.server.take();
         let ended = async {
             match server {
-                Some(server) => server.shutdown().await,
+                Some(server) => server.shutdown(PATIENCE).await,
                 None => Ok(()),
             }
         };

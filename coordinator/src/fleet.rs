@@ -4,13 +4,16 @@
 
 pub mod clock;
 pub mod operator;
+pub mod progress;
 pub mod record;
 pub mod registry;
 pub mod service;
+pub mod tallies;
+pub mod vitals;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -24,8 +27,10 @@ use vufleet_proto::v1::operator_server::OperatorServer;
 
 use crate::ledger::Ledger;
 use clock::Clock;
+use progress::Progress;
 use record::Record;
 use registry::Registry;
+use tallies::Tallies;
 
 /// How long a job that has told its end may take to be gone.
 const LAST_MOMENT: Duration = Duration::from_millis(500);
@@ -60,6 +65,12 @@ pub struct Core {
     pub jobs: AtomicU64,
     /// Told whenever there is no job any more.
     pub freed: Notify,
+    /// How far the job at hand is.
+    pub progress: Progress,
+    /// What agents sent.
+    pub tallies: Tallies,
+    /// Told to end: no job is taken any more.
+    closing: AtomicBool,
 }
 
 /// The job at hand, as far as others may interfere with it.
@@ -104,6 +115,9 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         job: Mutex::new(None),
         jobs: AtomicU64::new(0),
         freed: Notify::new(),
+        progress: Progress::default(),
+        tallies: Tallies::default(),
+        closing: AtomicBool::new(false),
     });
     let (stop, stopped) = oneshot::channel::<()>();
     let limit = vufleet_proto::MAX_MESSAGE_BYTES;
@@ -140,14 +154,16 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// Ends the job at hand, lets the agents go and closes the ledger.
-    pub async fn shutdown(self) -> anyhow::Result<()> {
-        self.core.end_job();
-        for _ in 0..100 {
-            if self.core.is_idle() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+    /// What connections and the autopilot share.
+    pub fn core(&self) -> Arc<Core> {
+        Arc::clone(&self.core)
+    }
+
+    /// Takes no more jobs, ends the one at hand, waiting at most so long for it, lets the agents go and closes the ledger.
+    pub async fn shutdown(self, patience: Duration) -> anyhow::Result<()> {
+        self.core.close();
+        if tokio::time::timeout(patience, self.core.idle()).await.is_err() {
+            tracing::warn!("the job at hand did not end within {} s; what it was doing is left", patience.as_secs());
         }
         self.core.registry.dismiss();
         if self.stop.send(()).is_err() {
@@ -157,6 +173,9 @@ impl Server {
         match tokio::time::timeout(Duration::from_secs(2), self.served).await {
             Ok(served) => served.context("the server's task died")?.context("the server ended with an error")?,
             Err(_) => tracing::debug!("some connections were still open at the end"),
+        }
+        if let Err(error) = self.core.record.with(|ledger| ledger.fold_log()).await {
+            tracing::warn!(%error, "the ledger's log stays beside it; nothing of it is lost");
         }
         Ok(())
     }
@@ -178,6 +197,9 @@ impl Core {
         let mut job = self.lock_job();
         if let Some(current) = &*job {
             return Err(current.name().to_owned());
+        }
+        if self.is_closing() {
+            return Err("its own end".to_owned());
         }
         let name = format!("{kind}-{}", self.jobs.fetch_add(1, Ordering::Relaxed) + 1);
         let (stop, stopped) = watch::channel(false);
@@ -212,7 +234,38 @@ impl Core {
     /// Frees the coordinator for another job.
     pub fn release(&self) {
         *self.lock_job() = None;
+        self.progress.clear();
         self.freed.notify_waiters();
+    }
+
+    /// From now on there are no new jobs; the one at hand is told to end. Its name, when there is one.
+    pub fn close(&self) -> Option<String> {
+        self.closing.store(true, Ordering::SeqCst);
+        self.end_job()
+    }
+
+    /// Whether this coordinator has been told to end.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Waits until there is no job.
+    async fn idle(&self) {
+        loop {
+            let freed = self.freed.notified();
+            let mut freed = std::pin::pin!(freed);
+            freed.as_mut().enable();
+            if self.is_idle() {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// What kind of job is at hand.
+    pub fn job_kind(&self) -> Option<String> {
+        let job = self.lock_job();
+        job.as_ref().and_then(|job| job.job.rsplit_once('-')).map(|(kind, _)| kind.to_owned())
     }
 
     /// Whether there is no job.

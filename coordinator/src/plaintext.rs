@@ -57,6 +57,17 @@ pub fn listen(address: SocketAddr, plaintext: Plaintext) -> Result<(), Usage> {
     Ok(())
 }
 
+/// Whether metrics may be shown there to whoever connects.
+pub fn metrics(address: SocketAddr, plaintext: Plaintext) -> Result<(), Usage> {
+    if plaintext == Plaintext::Loopback && !address.ip().is_loopback() {
+        return Err(Usage(format!(
+            "--metrics {address} is not a loopback address, and whoever reaches it could read; show metrics at 127.0.0.1, \
+             or type --insecure if you trust the network"
+        )));
+    }
+    Ok(())
+}
+
 fn is_loopback(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     bare == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())

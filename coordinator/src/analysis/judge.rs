@@ -46,6 +46,7 @@ fn endings(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
         // Whoever caused it is told of with more to say.
         Some((_, RunEnd::Failed(why))) => (!has_culprit(fold)).then(|| Reason::Failed(why.clone())),
         Some((at_ns, RunEnd::Stopped)) => before_the_end(*at_ns).then_some(Reason::Stopped),
+        Some((at_ns, RunEnd::CoordinatorEnded)) => before_the_end(*at_ns).then_some(Reason::CoordinatorEnded),
         Some((_, RunEnd::Finished)) => measured.is_none().then_some(Reason::NeverStarted),
     };
     ending.into_iter().collect()

@@ -12,6 +12,7 @@ mod lab;
 mod links;
 mod orphans;
 mod outage;
+mod pages;
 mod preparing;
 mod refusals;
 mod requirements;
