@@ -5,6 +5,7 @@
 mod agents;
 mod arrivals;
 mod clocks;
+mod drains;
 mod faults;
 mod identity;
 mod interrupts;
