@@ -75,6 +75,12 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
+impl From<vufleet_trust::address::Mistake> for Usage {
+    fn from(mistake: vufleet_trust::address::Mistake) -> Self {
+        Usage(mistake.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

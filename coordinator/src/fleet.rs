@@ -2,6 +2,7 @@
 //!
 //! Nothing here decides what a study does next; that is the autopilot's.
 
+pub mod admission;
 pub mod clock;
 pub mod operator;
 pub mod progress;
@@ -21,9 +22,11 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio_stream::wrappers::TcpListenerStream;
 use vufleet_proto::v1::fleet_server::FleetServer;
 use vufleet_proto::v1::operator_server::OperatorServer;
+use vufleet_trust::address::Security;
+use vufleet_trust::identity::Role;
+use vufleet_trust::server::{self as door, Limits, Protocol};
 
 use crate::ledger::Ledger;
 use clock::Clock;
@@ -31,6 +34,13 @@ use progress::Progress;
 use record::Record;
 use registry::Registry;
 use tallies::Tallies;
+
+/// Calls that may be under way on one connection. Agents have one, operators three.
+const STREAMS: u32 = 16;
+/// Bytes of headers of a call.
+const HEADERS: u32 = 16 * 1024;
+/// How long a call may take to be received and answered; what it streams afterwards takes as long as it takes.
+const ANSWER: Duration = Duration::from_secs(30);
 
 /// How long a job that has told its end may take to be gone.
 const LAST_MOMENT: Duration = Duration::from_millis(500);
@@ -42,6 +52,8 @@ pub struct ServeOptions {
     pub data: PathBuf,
     /// How long an agent goes on without hearing from us, and how long we wait for one that is silent.
     pub lease: Duration,
+    /// What protects connections.
+    pub security: Security,
 }
 
 /// What every connection and the autopilot share.
@@ -71,6 +83,8 @@ pub struct Core {
     pub tallies: Tallies,
     /// Told to end: no job is taken any more.
     closing: AtomicBool,
+    /// Turned true when agents are to go too.
+    dismissed: watch::Sender<bool>,
 }
 
 /// The job at hand, as far as others may interfere with it.
@@ -100,6 +114,7 @@ pub struct Server {
 pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Result<Server> {
     let address = listener.local_addr().context("the listening socket has no address")?;
     let ledger = Ledger::open(&options.data)?;
+    let incoming = door::incoming(listener, door_options(&options.security))?;
     let registry = Registry::default();
     for standing in ledger.standing()? {
         tracing::warn!("{}", standing.sentence());
@@ -118,6 +133,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         progress: Progress::default(),
         tallies: Tallies::default(),
         closing: AtomicBool::new(false),
+        dismissed: watch::Sender::new(false),
     });
     let (stop, stopped) = oneshot::channel::<()>();
     let limit = vufleet_proto::MAX_MESSAGE_BYTES;
@@ -130,17 +146,12 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
     let router = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(Duration::from_secs(2)))
         .http2_keepalive_timeout(Some(Duration::from_secs(5)))
+        .max_concurrent_streams(STREAMS)
+        .http2_max_header_list_size(HEADERS)
+        .timeout(ANSWER)
+        .layer(admission::layer())
         .add_service(fleet)
         .add_service(operator);
-    let incoming = TcpListenerStream::new(listener);
-    let incoming = tokio_stream::StreamExt::map(incoming, |socket| {
-        if let Ok(socket) = &socket
-            && let Err(error) = socket.set_nodelay(true)
-        {
-            tracing::debug!(%error, "a connection keeps Nagle's algorithm");
-        }
-        socket
-    });
     let served = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {
         // An error means that the server was dropped, which ends it too.
         stopped.await.unwrap_or_default();
@@ -148,10 +159,23 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
     Ok(Server { address, stop, served, core })
 }
 
+/// Every role may knock, so that who has no business here is told so in words.
+fn door_options(security: &Security) -> door::Options {
+    let open_files =
+        nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).map_or(1_024, |limit| limit.0);
+    door::Options {
+        security: security.clone(),
+        role: Role::Coordinator,
+        admits: Role::ALL.to_vec(),
+        protocol: Protocol::Http2,
+        limits: Limits::default().within(open_files),
+    }
+}
+
 impl Server {
     /// Where clients on this machine reach it.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.core.options.security.scheme(), self.address)
     }
 
     /// What connections and the autopilot share.
@@ -165,7 +189,7 @@ impl Server {
         if tokio::time::timeout(patience, self.core.idle()).await.is_err() {
             tracing::warn!("the job at hand did not end within {} s; what it was doing is left", patience.as_secs());
         }
-        self.core.registry.dismiss();
+        self.core.dismissed.send_replace(true);
         if self.stop.send(()).is_err() {
             tracing::debug!("the server had ended before it was told to");
         }
@@ -247,6 +271,13 @@ impl Core {
     /// Whether this coordinator has been told to end.
     pub fn is_closing(&self) -> bool {
         self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Waits until agents are to go.
+    pub async fn dismissed(&self) {
+        if self.dismissed.subscribe().wait_for(|dismissed| *dismissed).await.is_err() {
+            tracing::debug!("nobody is left who could dismiss agents");
+        }
     }
 
     /// Waits until there is no job.

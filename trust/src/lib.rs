@@ -5,4 +5,12 @@
 //! one rule for plaintext: loopback, or `--insecure` spelled out. What a peer may do once it is known is decided where it is
 //! done, not here.
 
+pub mod address;
+pub mod certificate;
+pub mod client;
+pub mod credentials;
 pub mod identity;
+mod reason;
+pub mod server;
+mod stream;
+mod verify;

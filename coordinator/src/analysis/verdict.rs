@@ -217,6 +217,9 @@ impl fmt::Display for Reason {
             Reason::Stopped => f.write_str("stopped by the operator"),
             Reason::CoordinatorEnded => f.write_str("the coordinator was told to end"),
             Reason::Failed(why) | Reason::Outage(why) => f.write_str(why),
+            Reason::AgentLost { agent, at_s, reason } if *at_s <= 0.0 => {
+                write!(f, "agent {agent} was lost before the start: {reason}")
+            }
             Reason::AgentLost { agent, at_s, reason } => {
                 write!(f, "agent {agent} was lost {at_s:.1} s after the start: {reason}")
             }

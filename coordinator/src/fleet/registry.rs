@@ -277,11 +277,6 @@ impl Registry {
     pub fn agents(&self) -> Vec<Agent> {
         self.lock().agents.values().cloned().collect()
     }
-
-    /// Closes every stream.
-    pub fn dismiss(&self) {
-        self.lock().agents.clear();
-    }
 }
 
 impl Inner {

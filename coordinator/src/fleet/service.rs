@@ -114,6 +114,7 @@ async fn listen(
         let heard = tokio::select! {
             heard = events.message() => heard,
             () = to_record.closed() => return,
+            () = core.dismissed() => return,
         };
         let event = match heard {
             Ok(Some(event)) => event,

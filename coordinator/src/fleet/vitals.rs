@@ -5,9 +5,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::UNIX_EPOCH;
 
 use vufleet_telemetry::process;
 use vufleet_telemetry::sheet::{Label, Sheet, Source};
+use vufleet_trust::address::Security;
+use vufleet_trust::credentials::Credentials;
+use vufleet_trust::identity::Role;
 
 use super::Core;
 use super::registry::{Agent, Presence};
@@ -35,6 +39,7 @@ impl Source for Shown {
         self.tell_of_agents(sheet)?;
         self.tell_of_events(sheet)?;
         self.tell_of_the_job(sheet)?;
+        self.tell_of_certificate(sheet)?;
         process::tell(sheet)
     }
 
@@ -76,6 +81,15 @@ impl Shown {
         each(sheet, "vufleet_coordinator_agent_sessions", help, &agents, |agent| {
             Some(f64::from(agent.heartbeat.sessions))
         })
+    }
+
+    fn tell_of_certificate(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
+        let Security::Certificates(directory) = &self.0.options.security else { return Ok(()) };
+        let expires = Credentials::load(directory, Role::Coordinator).ok().map(|credentials| credentials.expires());
+        let help = "When the certificate of this coordinator expires, since the Unix epoch";
+        let since_epoch = expires.and_then(|expires| expires.duration_since(UNIX_EPOCH).ok());
+        let seconds = since_epoch.map(|since| since.as_secs_f64());
+        sheet.gauge_if_known("vufleet_coordinator_certificate_expiry_timestamp_seconds", help, seconds)
     }
 
     fn tell_of_events(&self, sheet: &mut Sheet<'_>) -> fmt::Result {

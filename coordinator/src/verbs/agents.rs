@@ -6,15 +6,15 @@ use comfy_table::{Table, presets};
 use vufleet_proto::v1::{AgentState, Heartbeat};
 
 use crate::args::Agents;
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::operator::Operator;
-use crate::plaintext::{self, Plaintext};
 use crate::stdout;
 
 /// Lists.
 pub async fn run(args: Agents) -> anyhow::Result<Exit> {
-    let url = plaintext::url(&args.at.coordinator, Plaintext::from_flag(args.at.insecure))?;
-    let reply = Operator::dial(&url).await?.agents().await?;
+    let security = args.at.wire.security()?;
+    let url = security.url(&args.at.coordinator).map_err(Usage::from)?;
+    let reply = Operator::dial(&url, &security).await?.agents().await?;
     if reply.agents.is_empty() {
         println!("no agents at {url}; start one with: vufleet-agent --coordinator {url} --roles drive,observe");
     } else {

@@ -1,19 +1,20 @@
 //! `vufleet coordinator`: the service that agents and operators dial, until it is told to end.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::TcpListenerStream;
-use vufleet_telemetry::{logs, page, service};
+use vufleet_telemetry::port::{self, Port};
+use vufleet_telemetry::{logs, service};
+use vufleet_trust::address::{Plaintext, Security};
+use vufleet_trust::identity::Role;
 
 use crate::args::Coordinator;
-use crate::exit::Exit;
-use crate::fleet::{self, Core, ServeOptions, tallies, vitals};
+use crate::exit::{Exit, Usage};
+use crate::fleet::{self, ServeOptions, tallies, vitals};
 use crate::interrupt;
-use crate::plaintext::{self, Plaintext};
 
 /// How long the job at hand may take to end in good order: its load stops, its variant is undone, its report is written. A reset
 /// that is seen through may take longer than anybody waits.
@@ -21,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Serves until SIGTERM or Ctrl-C; a second one does not wait for anything.
 pub async fn run(args: Coordinator) -> anyhow::Result<Exit> {
-    let allowed = Plaintext::from_flag(args.insecure);
-    plaintext::listen(args.listen, allowed)?;
-    let page = args.metrics.map(|address| bind(address, allowed)).transpose()?;
+    let security = args.wire.security()?;
+    security.listen(args.listen, "--listen").map_err(Usage::from)?;
+    let port = args.metrics.map(|address| bind(address, &security)).transpose()?;
     let (sender, mut nudges) = mpsc::channel(4);
     interrupt::listen(sender)?;
     let listener = tokio::net::TcpListener::bind(args.listen).await.with_context(|| {
@@ -33,15 +34,23 @@ pub async fn run(args: Coordinator) -> anyhow::Result<Exit> {
             args.listen
         )
     })?;
-    let options = ServeOptions { data: args.data, lease: args.lease };
+    let joins_with = match &security {
+        Security::Plaintext(Plaintext::Loopback) => "",
+        Security::Plaintext(Plaintext::Anywhere) => " --insecure",
+        Security::Certificates(_) => " --certs DIR",
+    };
+    let options = ServeOptions { data: args.data, lease: args.lease, security };
     let server = fleet::serve(listener, options).await?;
     let url = server.url();
     let say = |words: &str| logs::say(args.log_format, words);
     say(&format!(
-        "coordinator at {url}; Ctrl-C ends it. An agent joins with: vufleet-agent --coordinator {url} --roles drive"
+        "coordinator at {url}; Ctrl-C ends it. An agent joins with: vufleet-agent --coordinator {url} --roles \
+         drive{joins_with}"
     ));
-    if let Some(listener) = page {
-        say(&format!("metrics and health at http://{}/metrics and /health", show(listener, server.core())?));
+    if let Some(port) = port {
+        tokio::spawn(tallies::watch(server.core()));
+        let at = port.show(Arc::new(vitals::Shown::new(server.core())))?;
+        say(&format!("metrics and health at {at}/metrics and /health"));
     }
     service::ready();
     service::status(&format!("serving agents and operators at {url}"));
@@ -54,27 +63,7 @@ pub async fn run(args: Coordinator) -> anyhow::Result<Exit> {
     }
 }
 
-fn bind(address: SocketAddr, allowed: Plaintext) -> anyhow::Result<TcpListener> {
-    plaintext::metrics(address, allowed)?;
-    let listener = TcpListener::bind(address)
-        .with_context(|| format!("cannot show metrics at {address}; choose another address with --metrics"))?;
-    listener.set_nonblocking(true).context("the socket of --metrics cannot be used")?;
-    Ok(listener)
-}
-
-/// Shows how this coordinator is. Returns where.
-fn show(listener: TcpListener, core: Arc<Core>) -> anyhow::Result<SocketAddr> {
-    let address = listener.local_addr().context("the socket of --metrics has no address")?;
-    tokio::spawn(tallies::watch(Arc::clone(&core)));
-    page::on_its_own_thread(move || async move {
-        match tokio::net::TcpListener::from_std(listener) {
-            Ok(listener) => {
-                let source = Arc::new(vitals::Shown::new(core));
-                page::serve(TcpListenerStream::new(listener), |_| Ok(()), source).await;
-            }
-            Err(error) => tracing::error!(%error, "metrics are not shown"),
-        }
-    })
-    .context("no thread to show metrics; raise the limits of threads and open files")?;
-    Ok(address)
+fn bind(address: SocketAddr, security: &Security) -> anyhow::Result<Port> {
+    port::check(address, security).map_err(Usage)?;
+    Port::bind(address, security, Role::Coordinator)
 }

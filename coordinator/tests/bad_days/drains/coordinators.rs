@@ -29,7 +29,7 @@ fn in_a_run(phase: &str, long: &str, also: &str) {
     load[0].await_words("the coordinator was told to end");
     let results = files::results(&lab.path("out"));
     assert_eq!(results["state"], "interrupted", "{results:#}");
-    let (_, cut) = files::ends(&results);
+    let cut = &files::runs(&results)[0];
     assert!(files::reasons(cut).contains("the coordinator was told to end"), "{cut:#}");
 
     let _again = Coordinator::listen(lab, &address, "--lease 3s");
