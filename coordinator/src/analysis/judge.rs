@@ -206,8 +206,9 @@ fn ended_early(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts) -> u32 {
         let mine = || fold.inside(measured.window).filter(|sample| sample.agent == agent.name);
         let died = mine().map(|sample| sample.ended).max().unwrap_or(0);
         let wanted = agent.vus * fold.profile.sessions_per_vu;
-        // Those that have done their transactions are gone for a good reason.
-        let last = mine().last().filter(|_| !measured.by_transactions);
+        // Those that have done their transactions are gone for a good reason, and so are those of a load that was ended.
+        let was_cut_off = !matches!(fold.run.end, None | Some((_, RunEnd::Finished)));
+        let last = mine().last().filter(|_| !measured.by_transactions && !was_cut_off);
         died.max(last.map_or(0, |sample| wanted.saturating_sub(sample.sessions)))
     };
     facts.driving.iter().map(of).sum()
