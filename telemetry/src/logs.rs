@@ -59,7 +59,9 @@ pub fn start(format: Format, filter: EnvFilter) {
             log.json().flatten_event(true).init();
             panic::set_hook(Box::new(|panic| {
                 let place = panic.location().map(ToString::to_string).unwrap_or_default();
-                let words = panic.payload_as_str().unwrap_or("no words");
+                let payload = panic.payload();
+                let words = payload.downcast_ref::<&str>().copied();
+                let words = words.or(payload.downcast_ref::<String>().map(String::as_str)).unwrap_or_default();
                 tracing::error!(place, panic = words, "a mistake in vufleet: a thread or task of it ended");
             }));
         }

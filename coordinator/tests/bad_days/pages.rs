@@ -1,11 +1,13 @@
 //! What coordinator and agents show of themselves while they work, and what their logs are.
 
+use std::os::unix::net::UnixDatagram;
+
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use super::lab::fleet::{Coordinator, agent_command, is_here, listed};
 use super::lab::page::Page;
-use super::lab::{Job, Lab, eventually, study};
+use super::lab::{Job, Lab, PATIENCE, eventually, study};
 
 const METRICS: &str = "--metrics 127.0.0.1:0";
 
@@ -159,4 +161,34 @@ fn a_page_elsewhere_than_here_is_refused() {
     let mut command = agent_command("http://127.0.0.1:1", "drive", "load-1");
     command.args(["--metrics", "0.0.0.0:0"]);
     lab.spawn(command).end().expect(2).says(&["--metrics 0.0.0.0:0", "loopback"]);
+}
+
+/// As a unit of `Type=notify` has it.
+#[test]
+fn systemd_is_told_when_it_is_ready_and_when_it_ends() {
+    let lab = Lab::new("");
+    let heard_at = lab.path("notify");
+    let heard = UnixDatagram::bind(&heard_at).unwrap();
+    heard.set_read_timeout(Some(PATIENCE)).unwrap();
+    let hear = || {
+        let mut words = [0; 256];
+        let length = heard.recv(&mut words).unwrap();
+        String::from_utf8(words[..length].to_vec()).unwrap()
+    };
+    let mut command = lab.vufleet("coordinator --listen 127.0.0.1:0");
+    command.env("NOTIFY_SOCKET", &heard_at);
+    let coordinator = Coordinator::of(lab.spawn(command));
+    assert_eq!(hear(), "READY=1");
+    assert!(hear().starts_with("STATUS=serving agents and operators at http://"));
+    let mut command = agent_command(&coordinator.url, "drive", "load-1");
+    command.env("NOTIFY_SOCKET", &heard_at);
+    let agent = lab.spawn(command);
+    assert_eq!(hear(), "READY=1");
+    assert!(hear().starts_with("STATUS=joined the coordinator at http://"));
+    agent.signal(Signal::SIGTERM);
+    assert_eq!(hear(), "STOPPING=1");
+    agent.end().expect(0);
+    coordinator.job.signal(Signal::SIGTERM);
+    assert_eq!(hear(), "STOPPING=1");
+    coordinator.job.end().expect(0);
 }
