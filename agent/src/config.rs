@@ -79,7 +79,7 @@ impl Role {
     after_help = "Settings come from defaults, then --config FILE (TOML), then VUFLEET_AGENT_* variables, then flags.\n\
                   Log level: VUFLEET_LOG, or RUST_LOG: error, warn, info (default), debug, trace.\n\
                   SIGTERM or Ctrl-C: the load stops, variants are undone, what was recorded is handed over (40 s at most);\n\
-                  a second one ends it at once.\n\n\
+                  a second one, a second later or more, ends it at once.\n\n\
                   Examples:\n  \
                   vufleet-agent --coordinator https://coordinator:7411 --certs certs/agent-load-1 --roles drive\n  \
                   vufleet-agent --coordinator http://127.0.0.1:7411 --roles drive --name load-1 --label zone=a\n  \

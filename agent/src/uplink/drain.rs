@@ -11,6 +11,9 @@ use super::link::next_command;
 use super::{Dial, HEARTBEAT, ROUND, Uplink};
 use crate::agent::Ending;
 
+/// How soon another signal counts as a second one. The kernel tells an agent of its parent's end once for each thread of the
+/// parent, one right after the other.
+const AGAIN: Duration = Duration::from_secs(1);
 /// Transactions under way have this long before their queries are stopped.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long the end of the load is waited for: the grace, the time after which sessions are dropped, and some.
@@ -40,7 +43,11 @@ impl Uplink {
         let (mut heartbeat, mut round) = (tokio::time::interval(HEARTBEAT), tokio::time::interval(ROUND));
         loop {
             tokio::select! {
-                Some(_) = signals.recv() => return Ending::AtOnce,
+                Some(_) = signals.recv() => {
+                    if begun.elapsed() >= AGAIN {
+                        return Ending::AtOnce;
+                    }
+                }
                 linked = async { dial.as_mut().expect("guarded").await }, if dial.is_some() => {
                     dial = None;
                     self.link = linked.ok();
