@@ -22,5 +22,6 @@ pub mod session;
 pub mod snapshot;
 pub mod uplink;
 pub mod user;
+pub mod vitals;
 pub mod watch;
 pub mod watchdog;

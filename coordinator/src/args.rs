@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use vufleet_proto::v1;
+use vufleet_telemetry::logs;
 use vufleet_trust::address::Security;
 
 use crate::exit;
@@ -277,6 +278,7 @@ pub struct SchemaOther {
 #[derive(Debug, Args)]
 #[command(after_help = examples("vufleet coordinator
   vufleet coordinator --listen 0.0.0.0:7411 --certs certs/coordinator --data /var/lib/vufleet
+  vufleet coordinator --metrics 127.0.0.1:7412 --log-format json
   vufleet-agent --coordinator http://127.0.0.1:7411 --roles drive --name load-1"))]
 pub struct Coordinator {
     /// Address and port to listen on
@@ -294,6 +296,13 @@ pub struct Coordinator {
     /// How long after its end every interval of a run is kept; then 10-second sums are (units: h, d; or forever)
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keep)]
     pub keep: Keep,
+    /// Show metrics (/metrics, for Prometheus), health (/health) and life (/live) at this address, for example
+    /// 127.0.0.1:7412 [default: nowhere]
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<SocketAddr>,
+    /// Log lines on stderr: text, or json with one object a line
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub log_format: logs::Format,
 }
 
 /// Which coordinator a question goes to.

@@ -21,6 +21,9 @@ use crate::rollup::Keep;
 
 use keeper::{Agent, Patience};
 
+/// How long a job that goes on although nobody follows it any more is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// How long an embedded coordinator lets an agent be silent.
 pub const LEASE: Duration = Duration::from_secs(10);
 
@@ -73,7 +76,7 @@ impl Embedded {
         let server = self.server.take();
         let ended = async {
             match server {
-                Some(server) => server.shutdown().await,
+                Some(server) => server.shutdown(PATIENCE).await,
                 None => Ok(()),
             }
         };

@@ -7,16 +7,19 @@ pub mod clock;
 pub mod hello;
 pub mod keep;
 pub mod operator;
+pub mod progress;
 pub mod queue;
 pub mod record;
 pub mod registry;
 pub mod relay;
 pub mod service;
+pub mod tallies;
 pub mod versions;
+pub mod vitals;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -34,8 +37,10 @@ use crate::ledger::Ledger;
 use crate::rollup::Keep;
 use admission::Admission;
 use clock::Clock;
+use progress::Progress;
 use record::Record;
 use registry::Registry;
+use tallies::Tallies;
 
 /// Calls that may be under way on one connection. Agents have one, operators three.
 const STREAMS: u32 = 16;
@@ -83,6 +88,14 @@ pub struct Core {
     pub jobs: AtomicU64,
     /// Told whenever there is no job any more.
     pub freed: Notify,
+    /// How far the job at hand is.
+    pub progress: Progress,
+    /// What agents sent.
+    pub tallies: Tallies,
+    /// Told to end: no job is taken any more.
+    closing: AtomicBool,
+    /// Turned true when agents are to go too.
+    dismissed: watch::Sender<bool>,
 }
 
 /// The job at hand, as far as others may interfere with it.
@@ -131,6 +144,10 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         job: Mutex::new(None),
         jobs: AtomicU64::new(0),
         freed: Notify::new(),
+        progress: Progress::default(),
+        tallies: Tallies::default(),
+        closing: AtomicBool::new(false),
+        dismissed: watch::Sender::new(false),
     });
     let keeper = tokio::spawn(keep::look_after(Arc::clone(&core)));
     let (stop, stopped) = oneshot::channel::<()>();
@@ -177,17 +194,19 @@ impl Server {
         format!("{}://{}", self.core.options.security.scheme(), self.address)
     }
 
-    /// Ends the job at hand, lets the agents go and closes the ledger.
-    pub async fn shutdown(self) -> anyhow::Result<()> {
-        self.core.end_job();
+    /// What connections and the autopilot share.
+    pub fn core(&self) -> Arc<Core> {
+        Arc::clone(&self.core)
+    }
+
+    /// Takes no more jobs, ends the one at hand, waiting at most so long for it, lets the agents go and closes the ledger.
+    pub async fn shutdown(self, patience: Duration) -> anyhow::Result<()> {
+        self.core.close();
         self.keeper.abort();
-        for _ in 0..100 {
-            if self.core.is_idle() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+        if tokio::time::timeout(patience, self.core.idle()).await.is_err() {
+            tracing::warn!("the job at hand did not end within {} s; what it was doing is left", patience.as_secs());
         }
-        self.core.registry.dismiss();
+        self.core.dismissed.send_replace(true);
         if self.stop.send(()).is_err() {
             tracing::debug!("the server had ended before it was told to");
         }
@@ -195,6 +214,9 @@ impl Server {
         match tokio::time::timeout(Duration::from_secs(2), self.served).await {
             Ok(served) => served.context("the server's task died")?.context("the server ended with an error")?,
             Err(_) => tracing::debug!("some connections were still open at the end"),
+        }
+        if let Err(error) = self.core.record.with(|ledger| ledger.fold_log()).await {
+            tracing::warn!(%error, "the ledger's log stays beside it; nothing of it is lost");
         }
         Ok(())
     }
@@ -216,6 +238,9 @@ impl Core {
         let mut job = self.lock_job();
         if let Some(current) = &*job {
             return Err(current.name().to_owned());
+        }
+        if self.is_closing() {
+            return Err("its own end".to_owned());
         }
         let name = format!("{kind}-{}", self.jobs.fetch_add(1, Ordering::Relaxed) + 1);
         let (stop, stopped) = watch::channel(false);
@@ -250,7 +275,45 @@ impl Core {
     /// Frees the coordinator for another job.
     pub fn release(&self) {
         *self.lock_job() = None;
+        self.progress.clear();
         self.freed.notify_waiters();
+    }
+
+    /// From now on there are no new jobs; the one at hand is told to end. Its name, when there is one.
+    pub fn close(&self) -> Option<String> {
+        self.closing.store(true, Ordering::SeqCst);
+        self.end_job()
+    }
+
+    /// Whether this coordinator has been told to end.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Waits until agents are to go.
+    pub async fn dismissed(&self) {
+        if self.dismissed.subscribe().wait_for(|dismissed| *dismissed).await.is_err() {
+            tracing::debug!("nobody is left who could dismiss agents");
+        }
+    }
+
+    /// Waits until there is no job.
+    async fn idle(&self) {
+        loop {
+            let freed = self.freed.notified();
+            let mut freed = std::pin::pin!(freed);
+            freed.as_mut().enable();
+            if self.is_idle() {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// What kind of job is at hand.
+    pub fn job_kind(&self) -> Option<String> {
+        let job = self.lock_job();
+        job.as_ref().and_then(|job| job.job.rsplit_once('-')).map(|(kind, _)| kind.to_owned())
     }
 
     /// Whether there is no job.

@@ -35,6 +35,7 @@ impl Operator for OperatorService {
             silent_ms: self.core.registry.silence(agent.hello.boot).unwrap_or_default().as_millis() as u64,
             address: agent.peer().address.to_string(),
             identity: agent.peer().identity.as_ref().map(ToString::to_string).unwrap_or_default(),
+            goodbye: agent.goodbye.unwrap_or_default(),
             heartbeat: Some(agent.heartbeat),
             hello: Some(agent.hello),
             ..Default::default()
@@ -47,6 +48,11 @@ impl Operator for OperatorService {
 
     async fn submit(&self, request: Request<v1::Job>) -> Result<Response<Progress>, Status> {
         let job = request.into_inner();
+        if self.core.is_closing() {
+            return Err(Status::failed_precondition(
+                "this coordinator was told to end and takes no more jobs; submit it again when the next one is there",
+            ));
+        }
         let (name, stopped) = self.core.claim_soon(autopilot::kind_of(&job)).await.map_err(|current| {
             Status::failed_precondition(format!(
                 "this coordinator is busy with {current}; wait for it, or end it with `vufleet stop {current}`"

@@ -31,7 +31,18 @@ pub async fn run(args: Agents) -> anyhow::Result<Exit> {
 fn table(agents: &[AgentState]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["agent", "roles", "labels", "from", "version", "cores", "clock offset", "load", "control", "state"]);
+    table.set_header([
+        "agent",
+        "roles",
+        "labels",
+        "from",
+        "version",
+        "cores",
+        "clock offset",
+        "load",
+        "control",
+        "state",
+    ]);
     let mut agents: Vec<_> = agents.iter().collect();
     agents.sort_by_key(|agent| agent.hello.as_ref().map(|hello| hello.name.clone()));
     for agent in agents {
@@ -94,7 +105,12 @@ fn load(heartbeat: &Heartbeat) -> String {
 }
 
 fn state(agent: &AgentState) -> String {
-    if agent.connected { "connected".to_owned() } else { format!("silent for {} s", agent.silent_ms / 1_000) }
+    match agent.connected {
+        true if agent.goodbye.is_empty() => "connected".to_owned(),
+        true => format!("{}, and is about to", agent.goodbye),
+        false if agent.goodbye.is_empty() => format!("silent for {} s", agent.silent_ms / 1_000),
+        false => format!("{}, and did {} s ago", agent.goodbye, agent.silent_ms / 1_000),
+    }
 }
 
 #[cfg(test)]
@@ -120,6 +136,12 @@ mod tests {
             process_cpu_percent: 12.4,
             ..Heartbeat::default()
         };
+        let ended = AgentState {
+            hello: Some(hello("c")),
+            goodbye: "was told to end (SIGTERM)".into(),
+            silent_ms: 7_100,
+            ..Default::default()
+        };
         let gone = AgentState { hello: Some(hello("b")), silent_ms: 12_900, ..Default::default() };
         let here = AgentState {
             hello: Some(hello("a")),
@@ -133,7 +155,7 @@ mod tests {
         assert_eq!(versions(&[here.clone(), gone.clone()], "0.1.0"), None);
         let told = versions(&[here.clone(), gone.clone()], "0.2.0").unwrap();
         assert!(told.contains("the coordinator is 0.2.0, a is 0.1.0;"), "who has gone is not told of: {told}");
-        let text = table(&[gone, here]).to_string();
+        let text = table(&[gone, here, ended]).to_string();
         let lines: Vec<_> = text.lines().collect();
         for part in [
             "a ",
@@ -147,5 +169,6 @@ mod tests {
             assert!(lines[1].contains(part), "{part} in {text}");
         }
         assert!(lines[2].trim_start().starts_with("b ") && lines[2].contains("silent for 12 s"), "{text}");
+        assert!(lines[3].contains("was told to end (SIGTERM), and did 7 s ago"), "{text}");
     }
 }
