@@ -68,8 +68,15 @@ fn every_service_starts_what_there_is_and_rests_on_what_there_is() {
         for mount in service["volumes"].as_vec().into_iter().flatten().filter(|mount| mount.as_hash().is_some()) {
             let (source, part) = (mount["source"].as_str().unwrap(), mount["volume"]["subpath"].as_str().unwrap());
             let (role, holder) = part.split_once('-').unwrap();
-            assert!(volumes.contains(source) && script.contains(&format!("issue {role} {holder}")), "{name}: nobody makes {part}");
-            assert_eq!((mount["target"].as_str(), mount["read_only"].as_bool()), (Some("/certs"), Some(true)), "{name}");
+            assert!(
+                volumes.contains(source) && script.contains(&format!("issue {role} {holder}")),
+                "{name}: nobody makes {part}"
+            );
+            assert_eq!(
+                (mount["target"].as_str(), mount["read_only"].as_bool()),
+                (Some("/certs"), Some(true)),
+                "{name}"
+            );
         }
     }
     let wait = lines(&compose["services"]["study"], "study");

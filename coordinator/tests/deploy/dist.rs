@@ -36,7 +36,8 @@ fn pages(command: &clap::Command, name: &str, pages: &mut Vec<String>) {
 
 #[test]
 fn a_tarball_holds_everything_and_is_the_same_twice() {
-    let (programs, out, prefix) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (programs, out, prefix) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for program in [vufleet(), agent()] {
         // Small ones are packed faster.
         let to = programs.path().join(program.file_name().unwrap());
@@ -49,9 +50,10 @@ fn a_tarball_holds_everything_and_is_the_same_twice() {
     let tarball = out.path().join(&name);
     output(Command::new("tar").arg("-C").arg(prefix.path()).args(["--strip-components=1", "-xzf"]).arg(&tarball));
     output(Command::new("sha256sum").args(["--quiet", "--check", "share/doc/vufleet/SHA256SUMS"]).current_dir(&prefix));
-    let mut wanted: Vec<String> = ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt", "README.md", "deploy/agent.toml", "docs/method.md"]
-        .map(|name| format!("share/doc/vufleet/{name}"))
-        .into();
+    let mut wanted: Vec<String> =
+        ["LICENSE-MIT", "LICENSE-APACHE", "THIRD-PARTY.txt", "README.md", "deploy/agent.toml", "docs/method.md"]
+            .map(|name| format!("share/doc/vufleet/{name}"))
+            .into();
     pages(&Cli::command(), "vufleet", &mut wanted);
     let others = [
         "bin/vufleet",
@@ -95,7 +97,8 @@ fn third_parties(path: &Path) {
     let named = |name: &str| crates.keys().any(|there| there.split(' ').next() == Some(name));
     assert!(named("tokio") && named("tiberius") && named("rustls") && !named("proptest"), "{crates:?}");
     for (name, licence) in &crates {
-        let free = ["MIT", "Apache-2.0", "BSD", "ISC", "Zlib", "Unicode", "CDLA-Permissive", "0BSD", "MPL-2.0", "Unlicense"];
+        let free =
+            ["MIT", "Apache-2.0", "BSD", "ISC", "Zlib", "Unicode", "CDLA-Permissive", "0BSD", "MPL-2.0", "Unlicense"];
         assert!(free.iter().any(|known| licence.contains(known)), "{name} is under {licence}: look and decide");
     }
     assert!(text.contains("Permission is hereby granted"), "the texts are there");

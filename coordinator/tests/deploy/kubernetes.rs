@@ -11,7 +11,8 @@ use super::{root, text};
 fn objects() -> Vec<(String, Yaml)> {
     let mut objects = Vec::new();
     for folder in ["deploy/kubernetes", "deploy/kubernetes/observer"] {
-        let mut files: Vec<_> = std::fs::read_dir(root().join(folder)).unwrap().map(|file| file.unwrap().file_name()).collect();
+        let mut files: Vec<_> =
+            std::fs::read_dir(root().join(folder)).unwrap().map(|file| file.unwrap().file_name()).collect();
         files.sort();
         for file in files.iter().filter_map(|file| file.to_str()).filter(|file| file.ends_with(".yaml")) {
             let path = format!("{folder}/{file}");
@@ -77,7 +78,10 @@ fn every_container_starts_what_there_is() {
                 let host = url.strip_prefix("https://").and_then(|rest| rest.strip_suffix(":7411")).unwrap();
                 assert!(services.contains(host.trim_end_matches(".vufleet.svc")), "{path}: {host}");
                 let issued = format!("--host {host}");
-                assert!(text("deploy/README.md").contains(&issued), "{path}: the page issues no certificate with {issued}");
+                assert!(
+                    text("deploy/README.md").contains(&issued),
+                    "{path}: the page issues no certificate with {issued}"
+                );
             }
             for port in list(&container["ports"]).map(|port| port["containerPort"].as_i64().unwrap()) {
                 assert!(line.flag("--listen").unwrap().ends_with(&format!(":{port}")), "{path}");
@@ -92,7 +96,8 @@ fn every_container_starts_what_there_is() {
 /// What is mounted is there, and where the command looks for it.
 fn mounts(path: &str, workload: &Yaml, container: &Yaml, line: &Line) {
     let pod = &workload["spec"]["template"]["spec"];
-    let claims = list(&workload["spec"]["volumeClaimTemplates"]).map(|claim| claim["metadata"]["name"].as_str().unwrap());
+    let claims =
+        list(&workload["spec"]["volumeClaimTemplates"]).map(|claim| claim["metadata"]["name"].as_str().unwrap());
     let volumes: BTreeSet<&str> = names(&pod["volumes"]).into_iter().chain(claims).collect();
     let places: BTreeMap<&str, &str> = list(&container["volumeMounts"])
         .map(|mount| (mount["mountPath"].as_str().unwrap(), mount["name"].as_str().unwrap()))
@@ -150,7 +155,9 @@ fn kustomizations_name_every_manifest_and_this_version() {
         let kustomization = YamlLoader::load_from_str(&text(&path)).unwrap().remove(0);
         let listed = strings(&kustomization["resources"]);
         for (file, _) in objects() {
-            let Some(name) = file.strip_prefix(&format!("{folder}/")).filter(|name| !name.contains('/')) else { continue };
+            let Some(name) = file.strip_prefix(&format!("{folder}/")).filter(|name| !name.contains('/')) else {
+                continue;
+            };
             let by_hand = ["kustomization.yaml", "study.yaml"].contains(&name);
             assert!(by_hand || listed.iter().any(|it| it == name), "{path} lacks {name}");
         }
@@ -158,7 +165,8 @@ fn kustomizations_name_every_manifest_and_this_version() {
         assert_eq!((image["name"].as_str(), image["newTag"].as_str()), (Some("vufleet"), Some(VERSION)), "{path}");
     }
     for (path, workload) in workloads() {
-        let image = list(&workload["spec"]["template"]["spec"]["containers"]).next().unwrap()["image"].as_str().unwrap();
+        let image =
+            list(&workload["spec"]["template"]["spec"]["containers"]).next().unwrap()["image"].as_str().unwrap();
         assert!(image == "vufleet" || image.ends_with(&format!("/vufleet:{VERSION}")), "{path}: {image}");
     }
 }

@@ -12,7 +12,8 @@ fn commands(page: &str) -> Vec<String> {
     let text = text(page);
     let blocks = text.split("```").skip(1).step_by(2);
     let lines = blocks.flat_map(str::lines).map(|line| line.split(" #").next().unwrap().trim());
-    let ours = lines.filter(|line| line.split(' ').next().is_some_and(|word| word == "vufleet" || word == "vufleet-agent"));
+    let ours =
+        lines.filter(|line| line.split(' ').next().is_some_and(|word| word == "vufleet" || word == "vufleet-agent"));
     ours.filter(|line| !line.contains("...")).map(|line| line.trim_end_matches(" &").to_owned()).collect()
 }
 
@@ -36,7 +37,10 @@ fn every_link_leads_somewhere() {
             let target = root().join(page).parent().unwrap().join(path);
             let target = if path.is_empty() { root().join(page) } else { target };
             assert!(target.exists(), "{page}: {link} leads nowhere");
-            assert!(anchor.is_empty() || anchors(&target).iter().any(|there| there == anchor), "{page}: {link} has no such heading");
+            assert!(
+                anchor.is_empty() || anchors(&target).iter().any(|there| there == anchor),
+                "{page}: {link} has no such heading"
+            );
         }
     }
 }

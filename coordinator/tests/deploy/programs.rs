@@ -108,7 +108,9 @@ pub fn agent_knows(variable: &str) {
 
 #[test]
 fn lines_that_no_program_takes_are_found() {
-    for wrong in ["vufleet corodinator", "vufleet run study.toml --agnets 3", "vufleet-agent --rolse drive", "vufleets run"] {
+    for wrong in
+        ["vufleet corodinator", "vufleet run study.toml --agnets 3", "vufleet-agent --rolse drive", "vufleets run"]
+    {
         let taken = std::panic::catch_unwind(|| Line::of_text(wrong, "a test").is_taken());
         assert!(taken.is_err(), "{wrong}");
     }

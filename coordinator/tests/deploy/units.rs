@@ -36,14 +36,19 @@ fn units_start_what_there_is_with_what_they_may_reach() {
         let state = format!("/var/lib/{}", one("StateDirectory"));
         assert_eq!(line.flag("--data").unwrap_or(&state), state, "{name}");
         assert_eq!(one("ProtectSystem"), "strict", "{name}");
-        let made = |directory: &str| files.lines().any(|line| line.starts_with("d ") && line.contains(&format!(" {directory} ")));
+        let made = |directory: &str| {
+            files.lines().any(|line| line.starts_with("d ") && line.contains(&format!(" {directory} ")))
+        };
         let certs = match line.flag("--certs") {
             Some(directory) => directory.to_owned(),
             None => value_in(&text("deploy/agent.toml"), "certs"),
         };
         assert!(made(&certs) && files.contains(&format!("{certs}/*")), "{name}: nobody makes {certs}");
         let condition = one("ConditionPathExists");
-        assert!(condition == format!("{certs}/tls.crt") || Some(condition) == line.flag("--config"), "{name}: {condition}");
+        assert!(
+            condition == format!("{certs}/tls.crt") || Some(condition) == line.flag("--config"),
+            "{name}: {condition}"
+        );
     }
 }
 
