@@ -93,6 +93,10 @@ enum Report {
         reached: Option<Reached>,
     },
     Refused(Fault),
+    /// Its users have been told to begin.
+    Started {
+        at: Instant,
+    },
     /// Every session reached its limit.
     Idle,
     Part(Part),
@@ -294,6 +298,7 @@ impl Foreman {
         mut stops: mpsc::UnboundedReceiver<()>,
     ) {
         let (mut connected, mut idle, mut left) = (0, 0, self.threads);
+        let mut started = Vec::new();
         let mut phase = v1::Phase { kind: v1::phase::Kind::Connected as i32, ..Default::default() };
         while left > 0 {
             tokio::select! {
@@ -317,6 +322,12 @@ impl Foreman {
                         }
                     }
                     Some(Report::Refused(fault)) => self.tell(failed(&fault)),
+                    Some(Report::Started { at }) => {
+                        started.push(at);
+                        if started.len() == self.threads {
+                            self.tell_start(&started);
+                        }
+                    }
                     Some(Report::Idle) => {
                         idle += 1;
                         if idle == self.threads {
@@ -369,6 +380,12 @@ impl Foreman {
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.end();
         }
+    }
+
+    fn tell_start(&self, started: &[Instant]) {
+        let at_ns = started.iter().max().map_or(0, |last| self.clock.at(*last));
+        tracing::info!(run = self.run, at_ns, "the load begins");
+        self.tell(v1::Phase { kind: v1::phase::Kind::Started as i32, at_ns, ..Default::default() });
     }
 
     fn tell(&self, phase: v1::Phase) {

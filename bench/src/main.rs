@@ -5,12 +5,14 @@
 //! what they did. Only the proof of the intervals, which needs no load, calls the coordinator's own analysis.
 
 mod coverage;
+mod ledger;
 mod load;
 mod machine;
 mod memory;
 mod page;
 mod processes;
 mod program;
+mod scale;
 mod server;
 mod statistics;
 mod throughput;
@@ -23,10 +25,12 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 
+use crate::ledger::{Ages, Day};
 use crate::load::{Calls, Load, Target, Work};
 use crate::machine::Machine;
 use crate::memory::{Costs, Scale};
 use crate::program::Program;
+use crate::scale::{Crowd, Fleets};
 use crate::server::Server;
 use crate::throughput::{CELLS, Cell, Pace, Pair};
 use crate::tprocc::Findings;
@@ -80,6 +84,10 @@ enum Part {
     Memory,
     /// TPROC-C: CPU per new order, of a build, and without a database; memory
     Tprocc,
+    /// A day of four agents in a ledger: its size, and what reading it costs
+    Ledger,
+    /// Two hundred agents on one coordinator, and how exactly twenty begin
+    Scale,
 }
 
 impl Part {
@@ -90,6 +98,8 @@ impl Part {
             Part::Throughput => "throughput",
             Part::Memory => "memory",
             Part::Tprocc => "tprocc",
+            Part::Ledger => "ledger",
+            Part::Scale => "scale",
         }
     }
 }
@@ -130,6 +140,15 @@ impl Args {
         let today: u64 = jiff::Timestamp::now().strftime("%Y%m%d").to_string().parse().expect("a date has digits");
         let (ledgers, failing) = if self.quick { (500, 100) } else { (LEDGERS, 2_000) };
         coverage::Scale { ledgers, failing, seeds: [1, 2, today] }
+    }
+
+    fn day(&self) -> Day {
+        Day { agents: 4, half_s: if self.quick { 1_800 } else { 12 * 3_600 } }
+    }
+
+    fn crowd(&self) -> Crowd {
+        let (agents, minutes, starts) = if self.quick { (40, 1, 5) } else { (200, 12, 60) };
+        Crowd { agents, vus: 50, length: Duration::from_secs(minutes * 60), starters: 20, starts }
     }
 
     fn tprocc(&self) -> tprocc::Scale {
@@ -175,6 +194,15 @@ async fn bench(args: &Args) -> Result<()> {
         return Ok(());
     }
     let ours = Program::beside()?;
+    if args.measures(Part::Ledger) {
+        write_page(args, Part::Ledger, &page::ages(&Ages::measure(ours.directory()?, args.day())?))?;
+    }
+    if args.measures(Part::Scale) {
+        write_page(args, Part::Scale, &page::fleets(&Fleets::measure(ours.directory()?, args.crowd()).await?))?;
+    }
+    if matches!(args.only, Some(Part::Ledger | Part::Scale)) {
+        return Ok(());
+    }
     let theirs = args.against.as_deref().map_or(Ok(Program::Sysbench), Program::of_directory)?;
     let mut server = Server::start().await?;
     let machine = Machine::look(&mut server, [&ours, &theirs]).await?;
@@ -183,7 +211,7 @@ async fn bench(args: &Args) -> Result<()> {
     let heading = page::heading(&machine);
     for part in Part::value_variants().iter().filter(|part| args.measures(**part)) {
         let table = match part {
-            Part::Coverage => continue,
+            Part::Coverage | Part::Ledger | Part::Scale => continue,
             Part::Throughput => {
                 let pairs = all_pairs(args, &mut server, [&ours, &theirs]).await?;
                 let other = if args.against.is_some() { "the other" } else { theirs.name() };
@@ -192,12 +220,16 @@ async fn bench(args: &Args) -> Result<()> {
             Part::Memory => page::costs(&Costs::measure(&ours, server.port(), args.scale()).await?),
             Part::Tprocc => page::tprocc(&Findings::measure(&ours, &mut server, args.tprocc()).await?),
         };
-        let table = format!("{heading}\n{table}");
-        println!("{table}");
-        if args.is_complete() {
-            page::update(&args.page, part.name(), &table)?;
-            println!("written to {}", args.page.display());
-        }
+        write_page(args, *part, &format!("{heading}\n{table}"))?;
+    }
+    Ok(())
+}
+
+fn write_page(args: &Args, part: Part, table: &str) -> Result<()> {
+    println!("{table}");
+    if args.is_complete() {
+        page::update(&args.page, part.name(), table)?;
+        println!("written to {}", args.page.display());
     }
     Ok(())
 }

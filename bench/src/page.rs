@@ -6,9 +6,11 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use crate::coverage::{Repeats, Row};
+use crate::ledger::{Ages, Stage};
 use crate::load::Calls;
 use crate::machine::Machine;
 use crate::memory::Costs;
+use crate::scale::Fleets;
 use crate::statistics::Quartiles;
 use crate::throughput::{Cell, Comparison, Figures, Pace, Pair};
 use crate::tprocc::Findings;
@@ -185,6 +187,76 @@ pub fn tprocc(findings: &Findings) -> String {
     )
     .expect("a string takes every line");
     format!("{out}\nMedian (quartiles) of {} rounds, windows of {} s.\n", scale.rounds, scale.pace.window.as_secs())
+}
+
+/// The table of a day's ledger.
+pub fn ages(ages: &Ages) -> String {
+    let day = ages.day;
+    let mut out = format!(
+        "{} agents, two runs of {} h each, TPROC-C at 500 transactions a second and agent; {} cores shared with other work.\n\n\
+         | a day's ledger | every second | 10-second sums | to reach |\n|---|---|---|---|\n",
+        day.agents,
+        day.half_s as f64 / 3_600.0,
+        crate::processes::cores(),
+    );
+    let mb = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
+    let mut row = |what: &str, figure: &dyn Fn(&Stage) -> String, reach: &str| {
+        let (fine, coarse) = (figure(&ages.fine), figure(&ages.coarse));
+        writeln!(out, "| {what} | {fine} | {coarse} | {reach} |").expect("a string takes every line");
+    };
+    row("an hour of one agent", &|stage| mb(stage.bytes_per_agent_hour), "at most 40 MB");
+    for (index, cost) in ages.fine.costs.iter().enumerate() {
+        let of = |stage: &Stage| {
+            let cost = &stage.costs[index];
+            format!("{:.1} s, {}", cost.took.as_secs_f64(), mb(cost.peak_bytes as f64))
+        };
+        let reach = if cost.verb.starts_with("report") { "at most 60 s, 1,000 MB" } else { "" };
+        row(&format!("`vufleet {}`", cost.verb), &of, reach);
+    }
+    row("report.html", &|stage| mb(stage.page_bytes as f64), "at most 5 MB");
+    row("samples.csv", &|stage| mb(stage.samples_bytes as f64), "");
+    let writes = ages.write_s;
+    format!(
+        "{out}\nOne agent's second was written in {:.0} us at the median, {:.0} us at the 99th percentile, {:.0} ms at most. Rolling the \
+         day up took {:.0} s in steps of {:.0} ms at most; every metric of both runs is the same before and after.\n",
+        writes.median_us,
+        writes.p99_us,
+        writes.longest_ms,
+        ages.roll_up.as_secs_f64(),
+        ages.longest_step.as_secs_f64() * 1e3,
+    )
+}
+
+/// The table of many agents.
+pub fn fleets(fleets: &Fleets) -> String {
+    let crowd = fleets.crowd;
+    let mut out = format!(
+        "{} agents of {} virtual users, each a process of this host of {} cores, for {} min.\n\n\
+         | many agents on one coordinator | measured | to reach |\n|---|---|---|\n",
+        crowd.agents,
+        crowd.vus,
+        crate::processes::cores(),
+        crowd.length.as_secs() / 60,
+    );
+    let mut row = |what: &str, figure: String, reach: &str| {
+        writeln!(out, "| {what} | {figure} | {reach} |").expect("a string takes every line");
+    };
+    let seconds = |time: std::time::Duration| format!("{:.1} s", time.as_secs_f64());
+    let mb = |bytes: f64| format!("{:.1} MB", bytes / 1e6);
+    row("all have joined, from the start of the first process", seconds(fleets.joined), "at most 10 s");
+    row("all are back after the coordinator was killed and started again", seconds(fleets.back), "");
+    row("CPU of the coordinator under load", format!("{:.2} cores", fleets.cores), "at most 0.5 cores");
+    row("memory of the coordinator", mb(fleets.resident_bytes as f64), "");
+    row("its growth in an hour, by the second half", mb(fleets.growth_bytes_per_h), "none");
+    row("events", format!("{:.0} a second", fleets.events_per_s), "");
+    row("the ledger, an hour of one agent", mb(fleets.bytes_per_agent_hour), "at most 40 MB");
+    row("end of the load until the report is there", seconds(fleets.report), "");
+    let apart = |share| format!("{:.2} ms", crate::scale::at_share(&fleets.late_ms, share));
+    let starts = format!("{} starts of {} agents", crowd.starts, crowd.starters);
+    row(&format!("{starts}: from the appointed time, median"), apart(0.5), "");
+    row(&format!("{starts}: 99th percentile"), apart(0.99), "at most 5 ms");
+    row(&format!("{starts}: farthest"), apart(1.0), "");
+    out
 }
 
 /// The table of intervals against a known truth.

@@ -59,6 +59,12 @@ pub fn peak_resident_bytes(pid: i32) -> Option<u64> {
     status.vmhwm.map(|kilobytes| kilobytes * 1024)
 }
 
+/// Memory that a process has resident now; none once it has ended.
+pub fn resident_bytes(pid: i32) -> Option<u64> {
+    let status = Process::new(pid).and_then(|process| process.status()).ok()?;
+    status.vmrss.map(|kilobytes| kilobytes * 1024)
+}
+
 /// Time that all cores of this host have been busy since it started.
 pub fn host_busy() -> Result<Duration> {
     let total = KernelStats::current().context("cannot read /proc/stat")?.total;

@@ -43,6 +43,14 @@ impl Program {
         Ok(Program::Vufleet(directory.to_owned()))
     }
 
+    /// Where its executables lie.
+    pub fn directory(&self) -> Result<&Path> {
+        match self {
+            Program::Vufleet(directory) => Ok(directory),
+            Program::Sysbench => bail!("sysbench is wherever the system has put it"),
+        }
+    }
+
     /// What people call it.
     pub fn name(&self) -> &'static str {
         match self {

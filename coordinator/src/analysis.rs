@@ -13,10 +13,12 @@ pub mod fold;
 mod footprint;
 pub mod host;
 mod judge;
+mod judged;
 pub mod latency;
 mod measure;
 mod metric;
 mod missing;
+mod names;
 mod noise_floor;
 mod orders;
 mod outage;
@@ -43,6 +45,7 @@ use vufleet_scenarios::study::Order;
 pub use block_drift::BlockDrift;
 pub use cell::Cell;
 pub use change::{Change, Conclusion};
+pub use judged::Judged;
 pub use metric::{Metric, Metrics};
 pub use noise_floor::NoiseFloor;
 pub use outlier::Outlier;
@@ -57,6 +60,7 @@ use crate::ledger::{
     StudyState,
 };
 use fold::Fold;
+use sample::Detail;
 use verdict::Verdict;
 
 /// What the reader asked for.
@@ -105,7 +109,7 @@ pub struct Report {
     pub outliers: Vec<Outlier>,
     /// Settings of the database and the hosts, and what became of them.
     pub settings: Vec<SettingsReport>,
-    /// The finest window that this report rests on.
+    /// The finest window that this report rests on; where runs were rolled up, that of their sums.
     pub interval_s: Option<f64>,
     /// In the order of the study.
     pub variants: Vec<String>,
@@ -138,8 +142,8 @@ impl SampleColumns {
     fn take(&mut self, run: &RunReport) {
         let kinds = run.samples.iter().flat_map(|sample| &sample.kinds);
         for kind in kinds {
-            if !self.kinds.contains(&kind.kind) {
-                self.kinds.insert(kind.kind.clone());
+            if !self.kinds.contains(&*kind.kind) {
+                self.kinds.insert(kind.kind.to_string());
             }
         }
         self.counters.extend(run.counters.names.iter().cloned());
@@ -180,28 +184,22 @@ pub struct ProfileReport {
 /// Reports on a study (its id, a prefix of it, or `last`). Absolute figures that the study withholds are left out here,
 /// once, unless the options ask for them: no renderer ever sees them.
 pub fn report(ledger: &Ledger, study: &str, options: Options) -> Result<Report, LedgerError> {
-    made(ledger, study, options, &mut |run| run)
+    made(ledger, study, options, Detail::Series)
 }
 
 /// The same without what was recorded second by second, of which a study of hundreds of runs has gigabytes:
 /// [`run_of`] has it run by run.
 pub fn brief(ledger: &Ledger, study: &str, options: Options) -> Result<Report, LedgerError> {
-    made(ledger, study, options, &mut RunReport::without_series)
+    made(ledger, study, options, Detail::Brief)
 }
 
 /// A run of a report with everything that was recorded of it, as far as the report does not withhold it.
 pub fn run_of(ledger: &Ledger, report: &Report, told: &RunReport) -> Result<RunReport, LedgerError> {
-    let run = run(ledger, RunId(told.run))?;
+    let run = one(ledger, RunId(told.run), Detail::Series)?;
     Ok(if report.withheld { run.withheld(report.by_transactions()) } else { run })
 }
 
-/// A report of runs of each of which something is kept.
-fn made(
-    ledger: &Ledger,
-    study: &str,
-    options: Options,
-    keep: &mut dyn FnMut(RunReport) -> RunReport,
-) -> Result<Report, LedgerError> {
+fn made(ledger: &Ledger, study: &str, options: Options, detail: Detail) -> Result<Report, LedgerError> {
     let study = ledger.study(study)?;
     let mut runs = Vec::new();
     let mut columns = SampleColumns::default();
@@ -214,13 +212,15 @@ fn made(
             continue; // under way
         }
         interval_ns = interval_ns.or(run.facts.as_ref().map(|facts| facts.interval_ns));
-        if let Some(run) = fold_run(ledger, &study.outline, run)? {
+        if let Some(run) = fold_run(ledger, &study.outline, run, detail)? {
             columns.take(&run);
-            runs.push(keep(run));
+            runs.push(if detail == Detail::Brief { run.without_series() } else { run });
         }
     }
     supersede(&mut runs, Grouping::of(&study.outline));
-    let report = Report { settings, columns, ..Report::of(study, runs, interval_ns) };
+    let sums_s = runs.iter().filter_map(|run| run.sums_s).reduce(f64::max);
+    let mut report = Report { settings, columns, ..Report::of(study, runs, interval_ns) };
+    report.interval_s = sums_s.or(report.interval_s);
     Ok(if report.relative_only && !options.absolute { report.withheld() } else { report })
 }
 
@@ -232,15 +232,24 @@ pub fn blocks_needed(report: &Report) -> Option<u32> {
 
 /// Folds one run, whatever became of it. Nothing is withheld here: this is for deciding, not for telling.
 pub fn run(ledger: &Ledger, run: RunId) -> Result<RunReport, LedgerError> {
+    one(ledger, run, Detail::Brief).map(RunReport::without_series)
+}
+
+fn one(ledger: &Ledger, run: RunId, detail: Detail) -> Result<RunReport, LedgerError> {
     let run = ledger.run(run)?;
     let study = ledger.study(&run.study.0)?;
-    fold_run(ledger, &study.outline, &run)?.ok_or(LedgerError::NoRun { run: run.id.0 })
+    fold_run(ledger, &study.outline, &run, detail)?.ok_or(LedgerError::NoRun { run: run.id.0 })
 }
 
 /// None of a run whose profile the study does not have.
-fn fold_run(ledger: &Ledger, outline: &Outline, run: &RunRecord) -> Result<Option<RunReport>, LedgerError> {
+fn fold_run(
+    ledger: &Ledger,
+    outline: &Outline,
+    run: &RunRecord,
+    detail: Detail,
+) -> Result<Option<RunReport>, LedgerError> {
     let Some(profile) = outline.profile(&run.planned.profile) else { return Ok(None) };
-    let mut fold = Fold::new(run, profile, outline);
+    let mut fold = Fold::new(run, profile, outline, detail);
     for fact in ledger.facts(run.id)? {
         fold.fact(fact);
     }

@@ -12,10 +12,11 @@ use vufleet_proto::v1;
 use vufleet_trust::address::Security;
 
 use crate::exit;
+use crate::rollup::Keep;
 
 pub use ledger::{Compare, Export, LedgerArgs, Report, Show, Studies};
 
-use value::{assignment, duration, factor};
+use value::{assignment, duration, factor, keep};
 
 /// Where `coordinator` listens and where `agents` and `stop` look for it.
 const ADDRESS: &str = "127.0.0.1:7411";
@@ -114,6 +115,9 @@ pub struct FleetArgs {
     /// How the coordinator is talked to.
     #[command(flatten)]
     pub wire: WireArgs,
+    /// How long after its end every interval of a run is kept; then 10-second sums are (units: h, d; or forever) [default: 7d]
+    #[arg(long, value_name = "TIME", value_parser = keep, conflicts_with = "coordinator")]
+    pub keep: Option<Keep>,
     /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,
@@ -282,6 +286,9 @@ pub struct Coordinator {
     /// How agents and operators are talked to.
     #[command(flatten)]
     pub wire: WireArgs,
+    /// How long after its end every interval of a run is kept; then 10-second sums are (units: h, d; or forever)
+    #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keep)]
+    pub keep: Keep,
 }
 
 /// Which coordinator a question goes to.

@@ -2,6 +2,9 @@
 //! was started here is ended here.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use vufleet_proto::v1::{Job, job};
@@ -15,8 +18,12 @@ use crate::interrupt;
 use crate::ledger::Ledger;
 use crate::live::Console;
 use crate::operator::Operator;
+use crate::rollup::{self, Keep};
 use crate::secrets::Passwords;
 use crate::study_file::Checked;
+
+/// A roll-up that takes longer than this is told of.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Which fleet works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +34,8 @@ pub enum Fleet {
         data: PathBuf,
         /// Driving agents.
         driving: u32,
+        /// How long everything is kept as it was received.
+        keep: Keep,
     },
     /// A coordinator's.
     At {
@@ -47,13 +56,21 @@ impl Fleet {
                 let security = args.wire.security()?;
                 Ok(Fleet::At { url: security.url(url)?, security, agents: args.wait_for_agents })
             }
-            None => Ok(Fleet::embedded(args.data(), args.agents)),
+            None => Ok(Fleet::embedded(args.data(), args.agents).keeping(args.keep.unwrap_or(Keep::DEFAULT))),
         }
     }
 
     /// A fleet on this machine.
     pub fn embedded(data: &Path, driving: u32) -> Fleet {
-        Fleet::Embedded { data: data.to_owned(), driving }
+        Fleet::Embedded { data: data.to_owned(), driving, keep: Keep::DEFAULT }
+    }
+
+    /// The same with another time for which everything is kept.
+    fn keeping(self, keep: Keep) -> Fleet {
+        match self {
+            Fleet::Embedded { data, driving, .. } => Fleet::Embedded { data, driving, keep },
+            at => at,
+        }
     }
 
     /// Agents that have to be there before a job begins.
@@ -81,7 +98,7 @@ pub async fn dispatch(fleet: &Fleet, console: &mut Console, jobs: Vec<(Job, Dest
     let (sender, mut nudges) = mpsc::channel(64);
     interrupt::listen(sender.clone())?;
     let (embedded, url, security) = match fleet {
-        Fleet::Embedded { data, driving } => {
+        Fleet::Embedded { data, driving, .. } => {
             let embedded = Embedded::start(data, *driving, sender).await?;
             let url = embedded.url().to_owned();
             (Some(embedded), url, Security::Plaintext(Plaintext::Loopback))
@@ -97,8 +114,11 @@ pub async fn dispatch(fleet: &Fleet, console: &mut Console, jobs: Vec<(Job, Dest
     {
         console.note(&format!("warning: the fleet on this machine did not end in good order: {error:#}"));
     }
-    if let Fleet::Embedded { data, .. } = fleet {
+    if let Fleet::Embedded { data, keep, .. } = fleet {
         tell_standing(data, console);
+        if matches!(ended, Ok(Ended::Job(_))) {
+            roll_up(data, *keep, console, &mut nudges).await;
+        }
     }
     match ended? {
         Ended::Job(exit) => Ok(exit),
@@ -118,6 +138,32 @@ fn tell_standing(data: &Path, console: &mut Console) {
             }
         }
         Err(error) => tracing::debug!(%error, "no word on variants that were left on"),
+    }
+}
+
+/// Rolls up what has become old. Whoever does not want to wait for it interrupts it, and the next job goes on with it.
+async fn roll_up(data: &Path, keep: Keep, console: &mut Console, nudges: &mut mpsc::Receiver<Nudge>) {
+    let go_on = Arc::new(AtomicBool::new(true));
+    let (wanted, data) = (Arc::clone(&go_on), data.to_owned());
+    let mut work =
+        tokio::task::spawn_blocking(move || rollup::all_old(&data, keep, &mut || wanted.load(Ordering::Relaxed)));
+    let mut told = false;
+    let done = loop {
+        tokio::select! {
+            done = &mut work => break done,
+            () = tokio::time::sleep(PATIENCE), if !told => {
+                told = true;
+                console.note("runs that are older than --keep become 10-second sums; Ctrl-C leaves the rest for the next time");
+            }
+            () = interrupted(nudges) => go_on.store(false, Ordering::Relaxed),
+        }
+    };
+    match done {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            console.note(&format!("warning: not everything that is older than --keep could be rolled up: {error}"))
+        }
+        Err(error) => console.note(&format!("warning: rolling up what is older than --keep died: {error}")),
     }
 }
 

@@ -16,6 +16,7 @@ use vufleet_trust::address::{Plaintext, Security};
 
 use crate::fleet::{self, ServeOptions, Server};
 use crate::follow::Nudge;
+use crate::rollup::Keep;
 
 use keeper::{Agent, Patience};
 
@@ -36,8 +37,9 @@ impl Embedded {
     pub async fn start(data: &Path, driving: u32, nudges: mpsc::Sender<Nudge>) -> anyhow::Result<Embedded> {
         let executable = agent_beside(&std::env::current_exe().context("cannot tell where this executable lies")?)?;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("cannot listen on 127.0.0.1")?;
-        let options =
-            ServeOptions { data: data.to_owned(), lease: LEASE, security: Security::Plaintext(Plaintext::Loopback) };
+        let security = Security::Plaintext(Plaintext::Loopback);
+        // Whoever started it rolls up when its job is done.
+        let options = ServeOptions { data: data.to_owned(), lease: LEASE, security, keep: Keep::Forever };
         let server = fleet::serve(listener, options).await?;
         let url = server.url();
         let logs = data.join("agents");

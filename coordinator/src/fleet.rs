@@ -4,6 +4,7 @@
 
 pub mod admission;
 pub mod clock;
+pub mod keep;
 pub mod operator;
 pub mod record;
 pub mod registry;
@@ -26,6 +27,7 @@ use vufleet_trust::identity::Role;
 use vufleet_trust::server::{self as door, Limits, Protocol};
 
 use crate::ledger::Ledger;
+use crate::rollup::Keep;
 use clock::Clock;
 use record::Record;
 use registry::Registry;
@@ -49,6 +51,8 @@ pub struct ServeOptions {
     pub lease: Duration,
     /// What protects connections.
     pub security: Security,
+    /// How long everything is kept as it was received.
+    pub keep: Keep,
 }
 
 /// What every connection and the autopilot share.
@@ -91,6 +95,7 @@ pub struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), tonic::transport::Error>>,
+    keeper: JoinHandle<()>,
     core: Arc<Core>,
 }
 
@@ -118,6 +123,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         jobs: AtomicU64::new(0),
         freed: Notify::new(),
     });
+    let keeper = tokio::spawn(keep::look_after(Arc::clone(&core)));
     let (stop, stopped) = oneshot::channel::<()>();
     let limit = vufleet_proto::MAX_MESSAGE_BYTES;
     let fleet = FleetServer::new(service::FleetService::new(Arc::clone(&core)))
@@ -139,7 +145,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         // An error means that the server was dropped, which ends it too.
         stopped.await.unwrap_or_default();
     }));
-    Ok(Server { address, stop, served, core })
+    Ok(Server { address, stop, served, keeper, core })
 }
 
 /// Every role may knock, so that who has no business here is told so in words.
@@ -164,6 +170,7 @@ impl Server {
     /// Ends the job at hand, lets the agents go and closes the ledger.
     pub async fn shutdown(self) -> anyhow::Result<()> {
         self.core.end_job();
+        self.keeper.abort();
         for _ in 0..100 {
             if self.core.is_idle() {
                 break;

@@ -1,7 +1,7 @@
 //! The ledger: an append-only record of everything that agents sent and that the coordinator knows by itself.
 //!
 //! One SQLite file (WAL) per data directory, one writer at a time, any number of readers. It keeps; it does not
-//! judge, thin out, or read clocks: every instant is passed in.
+//! judge or read clocks: every instant is passed in. What [`crate::rollup`] decides to keep less of goes through `thin`.
 
 mod error;
 mod events;
@@ -16,6 +16,7 @@ mod schema;
 mod settings;
 mod standing;
 mod studies;
+mod thin;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,6 +31,7 @@ pub use runs::{RunId, RunRecord};
 pub use settings::{Settings, difference};
 pub use standing::{Standing, Undo, UndoCheck, UndoStep};
 pub use studies::{StudyId, StudyRecord, StudyState};
+pub use thin::{Sender, Whole};
 
 use error::Doing;
 use lock::WriterLock;

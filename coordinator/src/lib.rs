@@ -16,6 +16,7 @@ pub mod live;
 pub mod operator;
 pub mod render;
 pub mod results;
+pub mod rollup;
 pub mod secrets;
 pub mod stdout;
 pub mod study_file;

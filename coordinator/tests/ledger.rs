@@ -191,9 +191,9 @@ fn what_is_no_ledger_or_of_another_version_is_refused() {
     std::fs::remove_file(&file).unwrap();
 
     drop(Ledger::open(dir.path()).unwrap());
-    rusqlite::Connection::open(&file).unwrap().pragma_update(None, "user_version", 2).unwrap();
+    rusqlite::Connection::open(&file).unwrap().pragma_update(None, "user_version", 3).unwrap();
     for error in [Ledger::open(dir.path()).unwrap_err(), Ledger::read_only(dir.path()).unwrap_err()] {
-        assert!(matches!(error, LedgerError::Version { found: 2, known: 1, .. }), "{error:?}");
+        assert!(matches!(error, LedgerError::Version { found: 3, known: 2, .. }), "{error:?}");
         assert!(error.to_string().contains("use the vufleet that made it"), "{error}");
     }
 }

@@ -6,11 +6,15 @@
 //! done, not here.
 
 pub mod address;
+pub mod authority;
 pub mod certificate;
 pub mod client;
 pub mod credentials;
+pub mod files;
+pub mod host;
 pub mod identity;
 mod reason;
 pub mod server;
 mod stream;
+pub mod validity;
 mod verify;

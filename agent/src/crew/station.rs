@@ -164,6 +164,7 @@ impl<W: Workload> Shift<W> {
         self.start = Some(at);
         self.floor.recorder.borrow_mut().begin(at);
         self.floor.set_stage(Stage::Running);
+        self.tell(Report::Started { at: Instant::now() });
     }
 
     /// An interval that is over is cut first, late as it may be: its sessions were connected at its end.
@@ -323,6 +324,7 @@ mod tests {
                         assert_eq!(session_ids.len(), 3);
                         order.send(Order::Start { at: Instant::now() }).unwrap();
                     }
+                    Report::Started { .. } => {}
                     Report::Part(part) => return Some((part.connected, part.ended)),
                     Report::Done { connected } => assert_eq!(connected, 0),
                     Report::Refused(_) | Report::Idle => panic!("nobody is refused, and nobody ends"),

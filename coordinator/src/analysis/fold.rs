@@ -4,6 +4,7 @@
 //! Nothing here reads a clock, and nothing is judged here ([`super::judge`] does).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use vufleet_proto::v1;
 use vufleet_proto::v1::event::Body;
@@ -11,11 +12,13 @@ use vufleet_proto::v1::phase::Kind as PhaseKind;
 
 use super::counters::Counters;
 use super::host::HostPoint;
+use super::judged::Judged;
 use super::latency::Latency;
+use super::names::Names;
 use super::orders::OrdersReading;
 use super::requests::RequestLook;
-use super::run::RunReport;
-use super::sample::{KindLatency, KindSample, Sample};
+use super::run::{RunReport, Start};
+use super::sample::{Detail, KindLatency, KindSample, Sample};
 use super::verdict::Reason;
 use super::window::Window;
 use super::witness::Reading;
@@ -33,8 +36,12 @@ pub struct Fold<'a> {
     pub(super) profile: &'a ProfileOutline,
     pub(super) outline: &'a Outline,
     pub(super) window: Option<Window>,
+    detail: Detail,
+    names: Names,
+    /// Of the interval at hand.
+    latencies: Vec<KindLatency>,
     pub(super) drivers: BTreeMap<String, Driver>,
-    pub(super) kinds: BTreeMap<String, KindTotal>,
+    pub(super) kinds: BTreeMap<Arc<str>, KindTotal>,
     pub(super) samples: Vec<Sample>,
     pub(super) hosts: BTreeMap<HostKey, Vec<HostPoint>>,
     pub(super) readings: Vec<Reading>,
@@ -42,7 +49,7 @@ pub struct Fold<'a> {
     pub(super) counters: Counters,
     pub(super) looks: Vec<RequestLook>,
     /// Every transaction of the run, whatever its interval is good for.
-    pub(super) whole: BTreeMap<String, KindSample>,
+    pub(super) whole: BTreeMap<Arc<str>, KindSample>,
     pub(super) reading_error: Option<String>,
     pub(super) facts: Vec<Fact>,
     pub(super) found: Vec<Reason>,
@@ -66,6 +73,8 @@ pub(super) struct Driver {
     taken: BTreeMap<u64, u64>,
     /// Sessions that it said were connected before the load started.
     pub(super) connected: Option<u32>,
+    /// When its load really began.
+    began_ns: Option<u64>,
 }
 
 /// One transaction kind inside the window.
@@ -78,12 +87,15 @@ pub(super) struct KindTotal {
 
 impl<'a> Fold<'a> {
     /// Starts with what the coordinator wrote down about the run.
-    pub fn new(run: &'a RunRecord, profile: &'a ProfileOutline, outline: &'a Outline) -> Fold<'a> {
+    pub fn new(run: &'a RunRecord, profile: &'a ProfileOutline, outline: &'a Outline, detail: Detail) -> Fold<'a> {
         Fold {
             run,
             profile,
             outline,
             window: run.facts.as_ref().and_then(Window::of),
+            detail,
+            names: Names::default(),
+            latencies: Vec::new(),
             drivers: BTreeMap::new(),
             kinds: BTreeMap::new(),
             samples: Vec::new(),
@@ -109,16 +121,18 @@ impl<'a> Fold<'a> {
     pub fn event(&mut self, recorded: &Recorded) {
         let agent = recorded.agent.as_str();
         match &recorded.event.body {
-            Some(Body::Interval(interval)) => match Sample::of(agent, interval) {
-                Ok((sample, latencies)) => self.sample(sample, &latencies),
-                Err(_) => self.find_once(Reason::Unreadable { agent: agent.to_owned() }),
-            },
+            Some(Body::Interval(interval)) => {
+                match Sample::of(agent, interval, self.detail, &mut self.names, &mut self.latencies) {
+                    Ok(sample) => self.sample(sample),
+                    Err(_) => self.find_once(Reason::Unreadable { agent: agent.to_owned() }),
+                }
+            }
             Some(Body::Host(sample)) => {
                 let key = HostKey { agent: agent.to_owned(), drives: sample.role == DRIVE };
                 self.hosts.entry(key).or_default().push(HostPoint::of(sample));
             }
             Some(Body::Counters(counters)) => self.reading(agent, counters),
-            Some(Body::Phase(phase)) => self.phase(agent, phase.kind(), phase.sessions, &phase.message),
+            Some(Body::Phase(phase)) => self.phase(agent, phase),
             Some(Body::Notice(notice)) => {
                 if let Some((kind, words)) = notice.text.strip_prefix(FIRST).and_then(|text| text.split_once(": ")) {
                     self.first_words.entry(kind.to_owned()).or_insert_with(|| words.to_owned());
@@ -141,11 +155,12 @@ impl<'a> Fold<'a> {
         }
     }
 
-    fn phase(&mut self, agent: &str, kind: PhaseKind, sessions: u32, message: &str) {
+    fn phase(&mut self, agent: &str, told: &v1::Phase) {
         let agent = agent.to_owned();
-        match kind {
-            PhaseKind::Connected => self.drivers.entry(agent).or_default().connected = Some(sessions),
-            PhaseKind::Failed => self.find_once(Reason::AgentFailed { agent, message: message.to_owned() }),
+        match told.kind() {
+            PhaseKind::Connected => self.drivers.entry(agent).or_default().connected = Some(told.sessions),
+            PhaseKind::Started => self.drivers.entry(agent).or_default().began_ns = Some(told.at_ns),
+            PhaseKind::Failed => self.find_once(Reason::AgentFailed { agent, message: told.message.clone() }),
             PhaseKind::LeaseLost => {
                 let message = "it heard nothing from the coordinator and stopped its load".to_owned();
                 self.find_once(Reason::AgentFailed { agent, message });
@@ -154,22 +169,50 @@ impl<'a> Fold<'a> {
         }
     }
 
+    /// Of the driving agents the one whose load began farthest from the appointed time.
+    pub(super) fn farthest_start(&self) -> Option<Start> {
+        let appointed_ns = self.run.facts.as_ref()?.start_at_ns?;
+        let starts = self.drivers.iter().filter_map(|(agent, driver)| {
+            let late_ms = (driver.began_ns? as i64 - appointed_ns as i64) as f64 / 1e6;
+            Some(Start { agent: agent.clone(), late_ms })
+        });
+        starts.max_by(|a, b| a.late_ms.abs().total_cmp(&b.late_ms.abs()))
+    }
+
+    /// What was found when all seconds of the run were there, where they are not any more; or that this is not known.
+    pub(super) fn judged_before(&self) -> Option<Result<Judged, Reason>> {
+        self.facts.iter().find_map(|fact| match fact {
+            Fact::Thinned { judged, vufleet, .. } => {
+                Some(Judged::read(judged).ok_or_else(|| Reason::Forgotten { vufleet: vufleet.clone() }))
+            }
+            _ => None,
+        })
+    }
+
+    /// Length of the sums that are kept of the run.
+    pub(super) fn sums_ns(&self) -> Option<u64> {
+        self.facts.iter().find_map(|fact| match fact {
+            Fact::Thinned { interval_ns, .. } => Some(*interval_ns),
+            _ => None,
+        })
+    }
+
     fn find_once(&mut self, reason: Reason) {
         if !self.found.contains(&reason) {
             self.found.push(reason);
         }
     }
 
-    fn sample(&mut self, sample: Sample, latencies: &[KindLatency]) {
+    fn sample(&mut self, sample: Sample) {
         for kind in &sample.kinds {
-            self.whole.entry(kind.kind.clone()).or_default().add(kind);
+            self.whole.entry(Arc::clone(&kind.kind)).or_default().add(kind);
         }
-        if !self.drivers.entry(sample.agent.clone()).or_default().take(sample.start_ns, sample.end_ns) {
+        if !self.drivers.entry(sample.agent.to_string()).or_default().take(sample.start_ns, sample.end_ns) {
             return;
         }
         if self.window.is_some_and(|window| window.holds(sample.start_ns, sample.end_ns)) {
-            for (kind, latency) in sample.kinds.iter().zip(latencies) {
-                self.kinds.entry(kind.kind.clone()).or_default().add(kind, latency);
+            for (kind, latency) in sample.kinds.iter().zip(&self.latencies) {
+                self.kinds.entry(Arc::clone(&kind.kind)).or_default().add(kind, latency);
             }
         }
         self.samples.push(sample);
@@ -212,7 +255,7 @@ impl Driver {
 impl KindTotal {
     fn add(&mut self, kind: &KindSample, latency: &KindLatency) {
         self.counts.add(kind);
-        self.service.add(&latency.service);
-        self.response.add(&latency.response);
+        self.service.add_encoded(&latency.service);
+        self.response.add_encoded(&latency.response);
     }
 }

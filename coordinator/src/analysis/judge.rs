@@ -11,6 +11,7 @@ use super::host::Allowed;
 use super::measure::Measured;
 use super::missing::missing_samples;
 use super::outage::outage;
+use super::run::Start;
 use super::sample::NEW_ORDER;
 use super::steady::Steady;
 use super::verdict::{Reason, Verdict};
@@ -25,6 +26,8 @@ const ERRORS_PERCENT: f64 = 1.0;
 /// Share of an open rate's arrivals that may queue up, and how many standard deviations of their number.
 const BEHIND: f64 = 0.01;
 const BEHIND_ERRORS: f64 = 3.0;
+/// An agent that begins so much before or after the others is another load for as long.
+const START_MS: f64 = 50.0;
 /// Share of the arrivals that may not start: a few are on their way to a session when the load ends.
 const NOT_STARTED: f64 = 0.001;
 
@@ -82,6 +85,7 @@ fn from_fact(fact: &Fact, measured: Option<&Measured>) -> Option<Reason> {
         | Fact::Switched { .. }
         | Fact::Settings { .. }
         | Fact::SettingsUnread { .. }
+        | Fact::Thinned { .. }
         | Fact::Note { .. } => None,
     }
 }
@@ -123,6 +127,7 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     }
     reasons.extend(orders_astray(fold));
     reasons.extend(clock_doubt(fold, measured));
+    reasons.extend(fold.farthest_start().filter(|start| start.late_ms.abs() > START_MS).map(started_apart));
     // A variant that goes live in mid-run is meant to be seen.
     let steady = measured.steady.filter(|_| !fold.run.planned.is_switched());
     reasons.extend(steady.filter(Steady::is_trend).map(|Steady { percent, p }| Reason::Unsteady { percent, p }));
@@ -144,7 +149,7 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
 fn first_words(fold: &Fold<'_>, measured: &Measured) -> Option<String> {
     let mut counts = [0_u64; FaultKind::ALL.len()];
     for kind in fold.inside(measured.window).flat_map(|sample| &sample.kinds) {
-        counts.iter_mut().zip(kind.faults).for_each(|(sum, count)| *sum += count);
+        kind.faults.each().for_each(|(fault, count)| counts[fault.index()] += count);
     }
     let (kind, _) =
         FaultKind::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0).max_by_key(|(_, count)| *count)?;
@@ -163,7 +168,7 @@ fn behind(measured: &Measured, sessions: u32) -> Option<Reason> {
 /// Sessions connected when the window began: each agent's last word before that.
 pub(super) fn connected_at(fold: &Fold<'_>, window: Window) -> u32 {
     let sessions_of = |agent: &String| {
-        let mine = || fold.samples.iter().filter(|sample| sample.agent == *agent);
+        let mine = || fold.samples.iter().filter(|sample| *sample.agent == **agent);
         let before = mine().take_while(|sample| sample.middle_ns() < window.start_ns).last();
         before
             .map(|sample| sample.sessions)
@@ -181,10 +186,10 @@ fn disagreement(witness: &Witness) -> Option<Reason> {
         Agreement::Apart => Verdict::Invalid,
     };
     Some(Reason::Witness {
-        metric: witness.metric,
+        metric: witness.metric.into(),
         difference_percent: witness.difference_percent,
         counts: Some((witness.client_count, witness.database_count)),
-        source: witness.source,
+        source: witness.source.into(),
         verdict,
     })
 }
@@ -198,6 +203,10 @@ fn orders_astray(fold: &Fold<'_>) -> Option<Reason> {
     (!is_told).then_some(Reason::OrdersAstray { counts: Some((client, whole.unknown, database)) })
 }
 
+fn started_apart(start: Start) -> Reason {
+    Reason::StartedApart { agent: start.agent, late_ms: start.late_ms }
+}
+
 fn clock_doubt(fold: &Fold<'_>, measured: &Measured) -> Option<Reason> {
     let worst_ns = fold.inside(measured.window).map(|sample| sample.uncertainty_ns).max()? as f64;
     let length = Duration::from_nanos(measured.end_ns.saturating_sub(measured.window.start_ns));
@@ -208,7 +217,7 @@ fn clock_doubt(fold: &Fold<'_>, measured: &Measured) -> Option<Reason> {
 /// Sessions that were gone for good: their users died, or had not come back when the window ended.
 fn ended_early(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts) -> u32 {
     let of = |agent: &DrivingAgent| {
-        let mine = || fold.inside(measured.window).filter(|sample| sample.agent == agent.name);
+        let mine = || fold.inside(measured.window).filter(|sample| *sample.agent == *agent.name);
         let died = mine().map(|sample| sample.ended).max().unwrap_or(0);
         let wanted = agent.vus * fold.profile.sessions_per_vu;
         // Those that have done their transactions are gone for a good reason.

@@ -1,9 +1,13 @@
 //! Latencies as histograms that add.
 
+mod encoded;
+
 use std::fmt;
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
+
+pub use encoded::Encoded;
 
 /// Significant decimal digits: buckets are a thousandth wide.
 const DIGITS: u8 = 3;
@@ -48,9 +52,21 @@ impl Latency {
         bytes
     }
 
+    /// Adds one value.
+    pub fn record_ns(&mut self, value: u64) {
+        self.0.record(value).expect("the histogram resizes itself");
+    }
+
     /// Adds what another histogram holds.
     pub fn add(&mut self, other: &Latency) {
         self.0.add(&other.0).expect("the histogram resizes itself");
+    }
+
+    /// The same of one that was read without building it.
+    pub fn add_encoded(&mut self, other: &Encoded) {
+        for (value, count) in other.counts() {
+            self.0.record_n(*value, *count).expect("the histogram resizes itself");
+        }
     }
 
     /// How many values it holds.

@@ -88,7 +88,8 @@ impl Fold<'_> {
         report.sessions = judge::connected_at(self, window);
         report.metrics = self.metrics(measured);
         report.measured_s = self.longest_cover(measured).map(|ns| ns as f64 / 1e9);
-        report.transactions = self.kinds.iter().map(|(kind, total)| (kind.clone(), KindReport::of(total))).collect();
+        report.transactions =
+            self.kinds.iter().map(|(kind, total)| (kind.to_string(), KindReport::of(total))).collect();
         if self.rollbacks_unseen()
             && let Some(new_orders) = report.transactions.get_mut(NEW_ORDER)
         {
@@ -114,7 +115,7 @@ impl Fold<'_> {
     fn metrics(&self, measured: &Measured) -> Metrics {
         let mut by_agent: BTreeMap<&str, (Work, u64)> = BTreeMap::new();
         for sample in self.inside(measured.window) {
-            let (work, covered_ns) = by_agent.entry(sample.agent.as_str()).or_default();
+            let (work, covered_ns) = by_agent.entry(&*sample.agent).or_default();
             work.add(&sample.work(), 1.0);
             *covered_ns += sample.length_ns();
         }
@@ -244,7 +245,7 @@ impl Fold<'_> {
         }
         let mut covered: BTreeMap<&str, u64> = BTreeMap::new();
         for sample in self.inside(measured.window) {
-            *covered.entry(sample.agent.as_str()).or_default() += sample.length_ns();
+            *covered.entry(&*sample.agent).or_default() += sample.length_ns();
         }
         covered.into_values().max()
     }
@@ -309,8 +310,8 @@ impl Fold<'_> {
     pub(super) fn whole_run(&self) -> BTreeMap<String, WholeRun> {
         let mut whole: BTreeMap<String, WholeRun> = BTreeMap::new();
         for (kind, counted) in &self.whole {
-            let client = (kind != NEW_ORDER || !self.rollbacks_unseen()).then_some(counted.ok);
-            whole.insert(kind.clone(), WholeRun { client, unknown: counted.unknown, database: None });
+            let client = (**kind != *NEW_ORDER || !self.rollbacks_unseen()).then_some(counted.ok);
+            whole.insert(kind.to_string(), WholeRun { client, unknown: counted.unknown, database: None });
         }
         if self.profile.order_entry.is_some() {
             if let Some(total) = whole.get_mut(NEW_ORDER) {

@@ -17,11 +17,11 @@ pub(super) fn missing_samples(fold: &Fold<'_>, measured: &Measured, facts: &RunF
     let mut judge = |agent: &str, what: &'static str, covered_ns: u64, expected: u64| {
         let got = ((covered_ns + window.interval_ns / 2) / window.interval_ns).min(expected);
         if (got as f64) < (1.0 - MISSING) * expected as f64 {
-            reasons.push(Reason::SamplesMissing { agent: agent.to_owned(), what, got, expected });
+            reasons.push(Reason::SamplesMissing { agent: agent.to_owned(), what: what.into(), got, expected });
         }
     };
     for agent in &facts.driving {
-        let mine = || fold.inside(window).filter(|sample| sample.agent == agent.name);
+        let mine = || fold.inside(window).filter(|sample| *sample.agent == *agent.name);
         // An agent whose sessions have all done their transactions is silent for a good reason.
         let until_ns = if measured.by_transactions { mine().last().map_or(0, |it| it.end_ns) } else { measured.end_ns };
         judge(&agent.name, "intervals", mine().map(|sample| sample.length_ns()).sum(), window.expected(until_ns));

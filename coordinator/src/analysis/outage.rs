@@ -1,5 +1,7 @@
 //! Whether the database was away inside the window.
 
+use std::collections::BTreeSet;
+
 use super::drift::series;
 use super::fold::Fold;
 use super::measure::Measured;
@@ -72,12 +74,12 @@ fn silence(fold: &Fold<'_>, measured: &Measured) -> Option<String> {
 }
 
 fn sessions_gone(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts) -> Option<String> {
-    let lost: Vec<&str> =
-        fold.samples.iter().filter(|sample| sample.lost_connections()).map(|sample| sample.agent.as_str()).collect();
+    let lost: BTreeSet<&str> =
+        fold.samples.iter().filter(|sample| sample.lost_connections()).map(|sample| &*sample.agent).collect();
     let wanted_of = |agent: &str| facts.driving.iter().find(|it| it.name == agent).map_or(0, |it| it.vus);
     fold.inside(measured.window).find_map(|sample| {
         let wanted = wanted_of(&sample.agent) * fold.profile.sessions_per_vu;
-        let gone = sample.sessions * 2 < wanted && lost.contains(&sample.agent.as_str());
+        let gone = sample.sessions * 2 < wanted && lost.contains(&*sample.agent);
         let at_s = measured.window.seconds(sample.end_ns);
         gone.then(|| {
             format!("agent {} had {} of {wanted} sessions {at_s:.1} s after the start", sample.agent, sample.sessions)

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use vufleet_scenarios::session::FaultKind;
 
 use super::Metrics;
 use super::counters::Counters;
@@ -98,6 +97,19 @@ pub struct RunReport {
     pub switches: Vec<SwitchReport>,
     /// How long the reset before it took, seconds.
     pub reset_s: Option<f64>,
+    /// Of the driving agents the one whose load began farthest from the appointed time, where they told.
+    pub start: Option<Start>,
+    /// Length of the sums that are kept of it; none where everything is kept as it was received.
+    pub sums_s: Option<f64>,
+}
+
+/// When an agent began its load.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start {
+    /// Which.
+    pub agent: String,
+    /// By how much later than it was told to; below 0 earlier.
+    pub late_ms: f64,
 }
 
 /// A variant that was turned on in mid-run.
@@ -220,10 +232,17 @@ impl RunReport {
     pub(super) fn of(fold: Fold<'_>) -> RunReport {
         let mut report = RunReport::bare(&fold);
         let measured = fold.window.map(|window| fold.measured(window));
-        report.reasons = judge::reasons(&fold, measured.as_ref());
-        if let Some(measured) = measured {
-            fold.tell(&measured, &mut report);
-            report.timeline = fold.timeline(&measured);
+        if let Some(measured) = &measured {
+            fold.tell(measured, &mut report);
+            report.timeline = fold.timeline(measured);
+        }
+        match fold.judged_before() {
+            None => report.reasons = judge::reasons(&fold, measured.as_ref()),
+            Some(Ok(judged)) => {
+                (report.reasons, report.drift_percent, report.steady) =
+                    (judged.reasons, judged.drift_percent, judged.steady);
+            }
+            Some(Err(forgotten)) => report.reasons = vec![forgotten],
         }
         report.whole_run = fold.whole_run();
         report.host_series = fold.host_series();
@@ -273,6 +292,8 @@ impl RunReport {
             shared_host: facts.is_some_and(|facts| facts.shared_host),
             switches: switches(&fold.facts),
             reset_s: fold.facts.iter().find_map(reset_s),
+            start: fold.farthest_start(),
+            sums_s: fold.sums_ns().map(|ns| ns as f64 / 1e9),
         }
     }
 }
@@ -297,13 +318,17 @@ fn reset_s(fact: &Fact) -> Option<f64> {
 impl KindReport {
     pub(super) fn of(total: &KindTotal) -> KindReport {
         let counts = &total.counts;
-        let faults = FaultKind::ALL.into_iter().zip(counts.faults);
         KindReport {
             ok: counts.ok,
             rollback: Some(counts.rollback),
             unknown: counts.unknown,
             failed: counts.failed,
-            errors: faults.filter(|(_, count)| *count > 0).map(|(kind, count)| (kind.name(), count)).collect(),
+            errors: counts
+                .faults
+                .each()
+                .filter(|(_, count)| *count > 0)
+                .map(|(kind, count)| (kind.name(), count))
+                .collect(),
             retries: counts.retries,
             statements: counts.statements,
             queued_s: (counts.queued_ns > 0).then_some(counts.queued_ns as f64 / 1e9),

@@ -1,9 +1,12 @@
 //! One agent's interval in short: what stays of it after its histograms were added up.
 
+use std::sync::Arc;
+
 use vufleet_proto::v1;
 use vufleet_scenarios::session::FaultKind;
 
-use super::latency::{Latency, Unreadable};
+use super::latency::{Encoded, Unreadable};
+use super::names::Names;
 
 /// Number of fault kinds.
 const FAULTS: usize = FaultKind::ALL.len();
@@ -11,18 +14,58 @@ const FAULTS: usize = FaultKind::ALL.len();
 /// Name of TPROC-C's transaction that takes an order.
 pub(super) const NEW_ORDER: &str = "new_order";
 
-/// Counts by fault kind, in the order of [`FaultKind::ALL`].
-pub type FaultCounts = [u64; FAULTS];
+/// Counts by fault kind. Hardly any interval has any, and there may be hundreds of thousands of intervals.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FaultCounts(Option<Box<[u64; FAULTS]>>);
+
+impl FaultCounts {
+    /// How many there are of a kind.
+    pub fn of(&self, kind: FaultKind) -> u64 {
+        self.0.as_ref().map_or(0, |counts| counts[kind.index()])
+    }
+
+    /// How many there are of all kinds.
+    pub fn total(&self) -> u64 {
+        self.0.as_ref().map_or(0, |counts| counts.iter().sum())
+    }
+
+    /// Every kind with its count.
+    pub fn each(&self) -> impl Iterator<Item = (FaultKind, u64)> {
+        FaultKind::ALL.into_iter().map(|kind| (kind, self.of(kind)))
+    }
+
+    /// Adds other counts.
+    pub fn add(&mut self, other: &FaultCounts) {
+        let Some(other) = &other.0 else { return };
+        for (sum, count) in self.0.get_or_insert_default().iter_mut().zip(other.iter()) {
+            *sum += count;
+        }
+    }
+
+    /// The contract counts its fault kinds from 1 (0 is none), in the order of [`FaultKind::ALL`].
+    fn told(faults: &[v1::FaultCount]) -> FaultCounts {
+        let mut counts = FaultCounts::default();
+        for fault in faults.iter().filter(|fault| fault.count > 0) {
+            let index = usize::try_from(fault.kind - 1).ok().filter(|index| *index < FAULTS);
+            if let Some(index) = index {
+                counts.0.get_or_insert_default()[index] += fault.count;
+            }
+        }
+        counts
+    }
+}
 
 /// What the virtual users of one agent did in one interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// Name of the agent.
-    pub agent: String,
+    pub agent: Arc<str>,
     /// First instant.
     pub start_ns: u64,
     /// Last instant.
     pub end_ns: u64,
+    /// Time that it covers: of a sum what its intervals covered, else all of it.
+    covered_ns: u64,
     /// Of both instants.
     pub uncertainty_ns: u64,
     /// Connected at the end.
@@ -45,7 +88,7 @@ pub struct Sample {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct KindSample {
     /// Name of the kind.
-    pub kind: String,
+    pub kind: Arc<str>,
     /// Ended as intended.
     pub ok: u64,
     /// Rolled back on purpose.
@@ -70,49 +113,72 @@ pub struct KindSample {
     pub service_p95_ms: Option<f64>,
 }
 
-/// A kind's histograms of one interval.
+/// A kind's histograms of one interval, as they came.
+#[derive(Debug, Default)]
 pub struct KindLatency {
     /// From the actual start.
-    pub service: Latency,
+    pub service: Encoded,
     /// From the due time.
-    pub response: Latency,
+    pub response: Encoded,
+}
+
+/// What is kept of intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What a report is made of.
+    Brief,
+    /// What is told of every interval by itself, too.
+    Series,
 }
 
 impl Sample {
-    /// Shortens an interval; the histograms of its kinds come beside it, in the same order.
-    pub fn of(agent: &str, interval: &v1::Interval) -> Result<(Sample, Vec<KindLatency>), Unreadable> {
-        let mut latencies = Vec::with_capacity(interval.kinds.len());
+    /// Shortens an interval. The histograms of its kinds are put beside it, in the same order.
+    pub fn of(
+        agent: &str,
+        interval: &v1::Interval,
+        detail: Detail,
+        names: &mut Names,
+        latencies: &mut Vec<KindLatency>,
+    ) -> Result<Sample, Unreadable> {
+        latencies.resize_with(interval.kinds.len(), KindLatency::default);
         let mut kinds = Vec::with_capacity(interval.kinds.len());
-        for counts in &interval.kinds {
-            let latency =
-                KindLatency { service: Latency::read(&counts.service)?, response: Latency::read(&counts.response)? };
-            kinds.push(KindSample::of(counts, &latency));
-            latencies.push(latency);
+        for (counts, latency) in interval.kinds.iter().zip(latencies) {
+            latency.service.read(&counts.service)?;
+            latency.response.read(&counts.response)?;
+            kinds.push(KindSample::of(counts, names.get(&counts.name), latency, detail));
         }
-        let sample = Sample {
-            agent: agent.to_owned(),
+        Ok(Sample {
+            agent: names.get(agent),
             start_ns: interval.start_ns,
             end_ns: interval.end_ns,
+            covered_ns: match interval.covered_ns {
+                0 => interval.end_ns.saturating_sub(interval.start_ns),
+                covered_ns => covered_ns,
+            },
             uncertainty_ns: interval.uncertainty_ns,
             sessions: interval.sessions,
             ended: interval.ended,
             reconnects: interval.reconnects,
             due: interval.due,
             not_started: interval.not_started,
-            connect_faults: fault_counts(&interval.connect_faults),
+            connect_faults: FaultCounts::told(&interval.connect_faults),
             kinds,
-        };
-        Ok((sample, latencies))
+        })
     }
 
-    /// Length in nanoseconds.
+    /// Measured time in nanoseconds, which rates divide by.
     pub fn length_ns(&self) -> u64 {
+        self.covered_ns
+    }
+
+    /// From its first to its last instant.
+    fn span_ns(&self) -> u64 {
         self.end_ns.saturating_sub(self.start_ns)
     }
 
     /// The instant that decides where it belongs.
     pub fn middle_ns(&self) -> u64 {
-        self.start_ns + self.length_ns() / 2
+        self.start_ns + self.span_ns() / 2
     }
 
     /// What was done in it.
@@ -124,22 +190,20 @@ impl Sample {
             work.unknown += kind.unknown as f64;
             work.failed += kind.failed as f64;
             work.statements += kind.statements as f64;
-            work.faults += kind.faults.iter().sum::<u64>() as f64;
+            work.faults += kind.faults.total() as f64;
             work.fault_rollbacks += kind.fault_rollbacks as f64;
-            if kind.kind == NEW_ORDER {
+            if &*kind.kind == NEW_ORDER {
                 work.new_orders += kind.ok as f64;
                 work.new_orders_unknown += kind.unknown as f64;
             }
         }
-        work.faults += self.connect_faults.iter().sum::<u64>() as f64;
+        work.faults += self.connect_faults.total() as f64;
         work
     }
 
     /// Whether a connection was lost, or could not be opened again, in it.
     pub fn lost_connections(&self) -> bool {
-        let gone = |faults: &FaultCounts| {
-            faults[FaultKind::ConnectionLost.index()] > 0 || faults[FaultKind::Refused.index()] > 0
-        };
+        let gone = |faults: &FaultCounts| faults.of(FaultKind::ConnectionLost) > 0 || faults.of(FaultKind::Refused) > 0;
         gone(&self.connect_faults) || self.kinds.iter().any(|kind| gone(&kind.faults))
     }
 }
@@ -155,14 +219,13 @@ impl KindSample {
         self.statements += other.statements;
         self.fault_rollbacks += other.fault_rollbacks;
         self.queued_ns += other.queued_ns;
-        for (sum, count) in self.faults.iter_mut().zip(other.faults) {
-            *sum += count;
-        }
+        self.faults.add(&other.faults);
     }
 
-    fn of(counts: &v1::KindCounts, latency: &KindLatency) -> KindSample {
+    fn of(counts: &v1::KindCounts, kind: Arc<str>, latency: &KindLatency, detail: Detail) -> KindSample {
+        let p95_ms = |latency: &Encoded| latency.quantile_ms(0.95).filter(|_| detail == Detail::Series);
         KindSample {
-            kind: counts.name.clone(),
+            kind,
             ok: counts.ok,
             rollback: counts.rollback,
             unknown: counts.unknown,
@@ -171,22 +234,11 @@ impl KindSample {
             statements: counts.statements,
             fault_rollbacks: counts.fault_rollbacks,
             queued_ns: counts.queued_ns,
-            faults: fault_counts(&counts.faults),
-            p95_ms: latency.response.quantile_ms(0.95),
-            service_p95_ms: latency.service.quantile_ms(0.95),
+            faults: FaultCounts::told(&counts.faults),
+            p95_ms: p95_ms(&latency.response),
+            service_p95_ms: p95_ms(&latency.service),
         }
     }
-}
-
-/// The contract counts its fault kinds from 1 (0 is none), in the order of [`FaultKind::ALL`].
-fn fault_counts(faults: &[v1::FaultCount]) -> FaultCounts {
-    let mut counts = [0; FAULTS];
-    for fault in faults {
-        if let Some(count) = usize::try_from(fault.kind - 1).ok().and_then(|index| counts.get_mut(index)) {
-            *count += fault.count;
-        }
-    }
-    counts
 }
 
 /// Sums over intervals or parts of them.
@@ -243,7 +295,7 @@ pub fn work_between(samples: &[Sample], start_ns: u64, end_ns: u64) -> Work {
     for sample in samples {
         let overlap = sample.end_ns.min(end_ns).saturating_sub(sample.start_ns.max(start_ns));
         if overlap > 0 {
-            work.add(&sample.work(), overlap as f64 / sample.length_ns() as f64);
+            work.add(&sample.work(), overlap as f64 / sample.span_ns() as f64);
         }
     }
     work
@@ -254,7 +306,7 @@ pub fn weighted_between(samples: &[Sample], start_ns: u64, end_ns: u64, weight: 
     let of = |sample: &Sample| {
         let overlap = sample.end_ns.min(end_ns).saturating_sub(sample.start_ns.max(start_ns));
         let weighted: f64 = sample.kinds.iter().map(|kind| kind.ok as f64 * weight(&kind.kind)).sum();
-        if overlap > 0 { weighted * overlap as f64 / sample.length_ns() as f64 } else { 0.0 }
+        if overlap > 0 { weighted * overlap as f64 / sample.span_ns() as f64 } else { 0.0 }
     };
     samples.iter().map(of).sum()
 }
@@ -266,7 +318,7 @@ pub fn torn_at(samples: &[Sample], at_ns: u64) -> Work {
     let mut work = Work::default();
     for sample in samples.iter().filter(|sample| sample.start_ns < at_ns && at_ns < sample.end_ns) {
         let nearer_ns = (at_ns - sample.start_ns).min(sample.end_ns - at_ns);
-        work.add(&sample.work(), nearer_ns as f64 / sample.length_ns() as f64);
+        work.add(&sample.work(), nearer_ns as f64 / sample.span_ns() as f64);
     }
     work
 }

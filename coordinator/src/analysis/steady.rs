@@ -7,7 +7,7 @@
 //! autocorrelation of few values comes out too small and is raised by its bias first, about (2 + 4 r) / n once a straight
 //! line is taken out. How often it is wrong is measured below, and told in docs/method.md.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::statistics::p_value;
 
@@ -19,7 +19,7 @@ const TREND_PERCENT: f64 = 5.0;
 const TREND_P: f64 = 0.005;
 
 /// Whether throughput went somewhere inside the window of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Steady {
     /// Where its trend leads from the first to the last instant, in per cent of the mean.
     pub percent: f64,

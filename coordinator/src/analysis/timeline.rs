@@ -3,6 +3,7 @@
 //! Only for looking at. Pieces of one run are correlated and give no interval.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::fold::Fold;
 use super::host::HostUse;
@@ -29,7 +30,7 @@ pub struct TimelinePoint {
 #[derive(Debug, Default)]
 struct Piece {
     /// Transactions and covered time, by agent.
-    work: BTreeMap<String, (f64, u64)>,
+    work: BTreeMap<Arc<str>, (f64, u64)>,
     host: Mean,
     process: Mean,
 }
@@ -60,13 +61,14 @@ impl Fold<'_> {
         let series = self.database_series(measured);
         let ends = self.samples.iter().map(|sample| sample.end_ns).chain(series.iter().map(|usage| usage.to_ns));
         let length_ns = ends.max().unwrap_or(window.origin_ns).saturating_sub(window.origin_ns);
-        let step_ns = length_ns.div_ceil(MOST_POINTS).max(1).next_multiple_of(window.interval_ns);
+        let finest_ns = window.interval_ns.max(self.sums_ns().unwrap_or(0));
+        let step_ns = length_ns.div_ceil(MOST_POINTS).max(1).next_multiple_of(finest_ns);
         let place = |middle_ns: u64| middle_ns.checked_sub(window.origin_ns).map(|since| since / step_ns);
         let mut pieces: BTreeMap<u64, Piece> = BTreeMap::new();
         for sample in &self.samples {
             let Some(index) = place(sample.middle_ns()) else { continue };
             let work = &mut pieces.entry(index).or_default().work;
-            let (done, covered_ns) = work.entry(sample.agent.clone()).or_default();
+            let (done, covered_ns) = work.entry(Arc::clone(&sample.agent)).or_default();
             *done += sample.work().transactions();
             *covered_ns += sample.length_ns();
         }

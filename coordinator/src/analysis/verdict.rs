@@ -3,12 +3,13 @@
 //! A reason is a value with its figures; it becomes a sentence only at the end, so that the figures that
 //! `relative_only` withholds can be left out of it.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How far a run may be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Nothing was found against it.
@@ -31,7 +32,8 @@ impl Verdict {
 }
 
 /// One thing that was found against a run.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Reason {
     /// The load never began.
     NeverStarted,
@@ -83,13 +85,13 @@ pub enum Reason {
     /// The client and the database count differently.
     Witness {
         /// Metric at hand.
-        metric: &'static str,
+        metric: Cow<'static, str>,
         /// By how much.
         difference_percent: f64,
         /// Both counts; none when they are withheld.
         counts: Option<(f64, f64)>,
         /// The database's counters.
-        source: &'static str,
+        source: Cow<'static, str>,
         /// How bad it is.
         verdict: Verdict,
     },
@@ -98,7 +100,7 @@ pub enum Reason {
         /// Whose.
         agent: String,
         /// What.
-        what: &'static str,
+        what: Cow<'static, str>,
         /// How many are there.
         got: u64,
         /// How many should be.
@@ -140,6 +142,18 @@ pub enum Reason {
     OrdersAstray {
         /// Committed and of unknown outcome as the virtual users count, and taken by the database; none when withheld.
         counts: Option<(u64, u64, u64)>,
+    },
+    /// An agent did not begin its load at the appointed time.
+    StartedApart {
+        /// Which, of those that did not the farthest.
+        agent: String,
+        /// By how much later; below 0 earlier.
+        late_ms: f64,
+    },
+    /// What was found when there was more to look at cannot be read.
+    Forgotten {
+        /// Version of the coordinator that wrote it down.
+        vufleet: String,
     },
     /// The clocks do not agree well enough.
     ClockUncertain {
@@ -189,6 +203,7 @@ impl Reason {
             | Reason::Errors { .. }
             | Reason::OrdersAstray { .. }
             | Reason::ClockUncertain { .. }
+            | Reason::StartedApart { .. }
             | Reason::Unsteady { .. }
             | Reason::EndedEarly { .. }
             | Reason::NotStarted { .. }
@@ -246,6 +261,12 @@ impl fmt::Display for Reason {
             Reason::SamplesMissing { agent, what, got, expected } => {
                 write!(f, "agent {agent} delivered {got} of {expected} {what}")
             }
+            Reason::Forgotten { vufleet } => {
+                write!(
+                    f,
+                    "what vufleet {vufleet} found against it before its seconds were added up cannot be read back"
+                )
+            }
             Reason::Unreadable { agent } => {
                 write!(f, "a latency histogram of agent {agent} cannot be read; is it of this coordinator's version?")
             }
@@ -296,6 +317,14 @@ impl Reason {
             }
             Reason::ClockUncertain { uncertainty_ms, bound_ms } => {
                 write!(f, "the agents' clocks are known to {uncertainty_ms:.1} ms, the window needs {bound_ms:.1} ms")
+            }
+            Reason::StartedApart { agent, late_ms } => {
+                let side = if *late_ms < 0.0 { "before" } else { "after" };
+                let apart_ms = late_ms.abs();
+                write!(
+                    f,
+                    "agent {agent} began its load {apart_ms:.0} ms {side} the appointed time; is its host or network busy?"
+                )
             }
             Reason::Unsteady { percent, p } => {
                 let chance = if *p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };

@@ -123,6 +123,8 @@ impl RunReport {
             shared_host: self.shared_host,
             switches: self.switches,
             reset_s: self.reset_s,
+            start: self.start,
+            sums_s: self.sums_s,
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::rollup::Keep;
+
 /// `KEY=VALUE`; what the key may be is the study's to judge.
 pub(super) fn assignment(text: &str) -> Result<String, String> {
     match text.split_once('=') {
@@ -38,6 +40,18 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A time from an hour on, or `forever`.
+pub(super) fn keep(text: &str) -> Result<Keep, String> {
+    if text == "forever" {
+        return Ok(Keep::Forever);
+    }
+    match duration(text) {
+        Ok(time) if time >= Duration::from_secs(3_600) => Ok(Keep::For(time)),
+        Ok(_) => Err("write an hour (1h) at least, or forever".to_owned()),
+        Err(_) => Err("write a time with its unit, for example 36h or 7d, or forever".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,6 +63,16 @@ mod tests {
         }
         for text in ["", "10", "s", "-1s", "1.5s", "1w", "0s", "10 s", "99999999999999999d"] {
             duration(text).expect_err(text);
+        }
+    }
+
+    #[test]
+    fn what_is_kept_is_kept_for_an_hour_at_least() {
+        assert_eq!(keep("7d"), Ok(Keep::DEFAULT));
+        assert_eq!(keep("1h"), Ok(Keep::For(Duration::from_secs(3_600))));
+        assert_eq!(keep("forever"), Ok(Keep::Forever));
+        for text in ["", "7", "59m", "0d", "for ever", "1w"] {
+            keep(text).expect_err(text);
         }
     }
 

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 use vufleet_proto::v1::{self, event};
 use vufleet_scenarios::study::TargetKind;
 
+use crate::analysis::latency::{Encoded, Latency};
 use crate::fleet::registry::FleetEvent;
 
 /// The last that each agent said.
@@ -87,15 +86,12 @@ impl Figures {
     }
 
     fn p95_ms(&self) -> Option<f64> {
-        let mut sum: Option<Histogram<u64>> = None;
+        let (mut sum, mut one) = (Latency::default(), Encoded::default());
         for kind in self.intervals.values().flat_map(|interval| &interval.kinds) {
-            let one: Histogram<u64> = Deserializer::new().deserialize(&mut &kind.response[..]).ok()?;
-            match &mut sum {
-                Some(sum) => sum.add(one).ok()?,
-                None => sum = Some(one),
-            }
+            one.read(&kind.response).ok()?;
+            sum.add_encoded(&one);
         }
-        sum.filter(|sum| !sum.is_empty()).map(|sum| sum.value_at_quantile(0.95) as f64 / 1e6)
+        sum.quantile_ms(0.95)
     }
 
     /// The largest share over the hosts that have one.

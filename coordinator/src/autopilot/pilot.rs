@@ -3,7 +3,7 @@
 mod ask;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -37,6 +37,8 @@ pub(super) struct Pilot {
     pub(super) resets: Resets,
     events: mpsc::UnboundedReceiver<FleetEvent>,
     stopped: watch::Receiver<bool>,
+    /// The phase that was last shown, and when.
+    shown: Mutex<Option<(String, Instant)>>,
     /// Whether the operator's stop interrupts [`next`](Pilot::next).
     heeds_stop: bool,
     controls: u64,
@@ -87,6 +89,7 @@ impl Pilot {
             resets: Resets::default(),
             events,
             stopped,
+            shown: Mutex::default(),
             heeds_stop: true,
             controls: 0,
             settings: None,
@@ -211,21 +214,22 @@ impl Pilot {
     }
 
     fn absence(&self, member: &Member) -> Option<String> {
-        let Some(agent) = self.core.registry.agent(&member.name) else {
+        let seen = self.core.registry.look(&member.name, |agent| (agent.hello.boot, agent.connected));
+        let Some((boot, connected)) = seen else {
             return Some("it is not known any more".to_owned());
         };
-        if agent.hello.boot != member.boot {
+        if boot != member.boot {
             return Some("its process was started again".to_owned());
         }
         let silence = self.core.registry.silence(member.boot)?;
-        (!agent.connected && silence > self.core.options.lease)
+        (!connected && silence > self.core.options.lease)
             .then(|| format!("it has not been heard of for {:.0} s", silence.as_secs_f64()))
     }
 
     /// Whether a member's stream is open.
     pub(super) fn is_connected(&self, member: &Member) -> bool {
-        let agent = self.core.registry.agent(&member.name);
-        agent.is_some_and(|agent| agent.connected && agent.hello.boot == member.boot)
+        let is_there = |agent: &Agent| agent.connected && agent.hello.boot == member.boot;
+        self.core.registry.look(&member.name, is_there).unwrap_or(false)
     }
 
     /// When a member was last heard of, nanoseconds since the Unix epoch.
@@ -236,7 +240,7 @@ impl Pilot {
 
     /// Sessions that an agent has open, as it last said.
     pub(super) fn sessions(&self, name: &str) -> u32 {
-        self.core.registry.agent(name).map_or(0, |agent| agent.heartbeat.sessions)
+        self.core.registry.look(name, |agent| agent.heartbeat.sessions).unwrap_or(0)
     }
 
     /// Waits until as many agents as the job counts on have joined, and at least one can drive.
@@ -270,8 +274,16 @@ impl Pilot {
         }
     }
 
-    /// Shows what is true now.
+    /// Shows what is true now, unless the same phase was shown a moment ago: a large fleet says hundreds of things a second,
+    /// and present figures are made of what every agent last said.
     pub(super) fn show(&self, live: v1::Live) {
+        let now = Instant::now();
+        let mut shown = self.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        if shown.as_ref().is_some_and(|(phase, at)| *phase == live.phase && now < *at + ROUND) {
+            return;
+        }
+        *shown = Some((live.phase.clone(), now));
+        drop(shown);
         self.teller.live(self.figures.fill(live));
     }
 }

@@ -211,6 +211,11 @@ impl Registry {
             .is_some_and(|agent| agent.connected && agent.commands.send(v1::Command { body: Some(body) }).is_ok())
     }
 
+    /// Something of one agent as it is now, without copying the rest of it: a run asks this of everybody again and again.
+    pub fn look<T>(&self, name: &str, of: impl FnOnce(&Agent) -> T) -> Option<T> {
+        self.lock().agents.get(name).map(of)
+    }
+
     /// One agent as it is now.
     pub fn agent(&self, name: &str) -> Option<Agent> {
         self.lock().agents.get(name).cloned()

@@ -201,6 +201,21 @@ pub enum Fact {
         /// Why.
         reason: String,
     },
+    /// Of its events less is kept from now on: sums. What was found against the run is found no more, and stands here.
+    Thinned {
+        /// When that began.
+        at_ns: u64,
+        /// Length of a sum.
+        interval_ns: u64,
+        /// Where sums count from.
+        origin_ns: u64,
+        /// What no sum reaches across.
+        edges_ns: Vec<u64>,
+        /// Version of the coordinator that judged.
+        vufleet: String,
+        /// What it found, in the analysis' own words.
+        judged: serde_json::Value,
+    },
     /// Worth keeping, of no consequence.
     Note {
         /// When.

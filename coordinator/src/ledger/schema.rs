@@ -7,8 +7,10 @@ use rusqlite::Connection;
 use super::LedgerError;
 use super::error::Doing;
 
-/// Version of the tables. Any other is refused.
-const VERSION: i64 = 1;
+/// Version of the tables. A later one is refused; an earlier one is read as it is, and brought here by the next writer.
+pub(super) const VERSION: i64 = 2;
+/// The first one. It knew no roll-up: sums would pass for intervals.
+const FIRST: i64 = 1;
 
 /// Marks the file as a ledger among SQLite files ("vufl").
 const APPLICATION_ID: i64 = 0x7675_666c;
@@ -39,7 +41,8 @@ CREATE TABLE runs (
     attempt INTEGER NOT NULL,
     facts TEXT,
     ended_ns INTEGER,
-    ending TEXT
+    ending TEXT,
+    thinned_ns INTEGER
 );
 CREATE INDEX runs_of_study ON runs (study);
 CREATE TABLE events (
@@ -62,6 +65,10 @@ pub(super) fn create(connection: &mut Connection, path: &Path) -> Result<(), Led
         check_version(connection, path)?;
     }
     // NORMAL loses at most the last moments when the machine fails, never anything when only the process does.
+    if tables == 0 {
+        // What a roll-up frees goes back to the disk, piece by piece. It can be asked for in an empty file only.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").doing(path, "set up")?;
+    }
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())).doing(path, "set up")?;
     connection.pragma_update(None, "synchronous", "NORMAL").doing(path, "set up")?;
     connection.pragma_update(None, "foreign_keys", true).doing(path, "set up")?;
@@ -72,17 +79,36 @@ pub(super) fn create(connection: &mut Connection, path: &Path) -> Result<(), Led
         transaction.pragma_update(None, "user_version", VERSION).doing(path, "set up")?;
         transaction.commit().doing(path, "set up")?;
     }
+    bring_up(connection, path)
+}
+
+/// Brings the tables of an earlier version to this one.
+fn bring_up(connection: &mut Connection, path: &Path) -> Result<(), LedgerError> {
+    if version(connection, path)? == FIRST {
+        let transaction = connection.transaction().doing(path, "bring up to date")?;
+        transaction.execute("ALTER TABLE runs ADD COLUMN thinned_ns INTEGER", []).doing(path, "bring up to date")?;
+        transaction.pragma_update(None, "user_version", VERSION).doing(path, "bring up to date")?;
+        transaction.commit().doing(path, "bring up to date")?;
+    }
     Ok(())
 }
 
 /// Refuses files that are no ledger, and ledgers of another version.
 pub(super) fn check_version(connection: &Connection, path: &Path) -> Result<(), LedgerError> {
-    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0)).doing(path, "read");
-    if pragma("application_id")? != APPLICATION_ID {
+    if pragma(connection, path, "application_id")? != APPLICATION_ID {
         return Err(LedgerError::Foreign { path: path.to_owned() });
     }
-    match pragma("user_version")? {
-        VERSION => Ok(()),
+    match version(connection, path)? {
+        FIRST..=VERSION => Ok(()),
         found => Err(LedgerError::Version { path: path.to_owned(), found, known: VERSION }),
     }
+}
+
+/// Version of a ledger's tables.
+pub(super) fn version(connection: &Connection, path: &Path) -> Result<i64, LedgerError> {
+    pragma(connection, path, "user_version")
+}
+
+fn pragma(connection: &Connection, path: &Path, name: &str) -> Result<i64, LedgerError> {
+    connection.pragma_query_value(None, name, |row| row.get(0)).doing(path, "read")
 }

@@ -4,14 +4,12 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use vufleet_scenarios::session::FaultKind;
-
 use super::Series;
 use super::json::rfc3339;
 use crate::analysis::fold::HostKey;
 use crate::analysis::host::HostUse;
 use crate::analysis::requests::RequestLook;
-use crate::analysis::sample::{FaultCounts, KindSample, Sample};
+use crate::analysis::sample::{KindSample, Sample};
 use crate::analysis::{HostReport, Metric, Report, RunReport};
 
 /// Columns of runs.csv before the metrics.
@@ -134,7 +132,7 @@ fn rows<'a>(
         row.extend(load_fields(sample));
         row.extend(host_fields(driving_host(run, sample), DRIVE));
         for kind in kinds {
-            row.extend(kind_fields(sample.kinds.iter().find(|counts| counts.kind == **kind)));
+            row.extend(kind_fields(sample.kinds.iter().find(|counts| *counts.kind == **kind)));
         }
         row.resize(columns, String::new());
         row
@@ -188,7 +186,7 @@ fn load_fields(sample: &Sample) -> [String; 7] {
         sample.reconnects.to_string(),
         sample.due.to_string(),
         sample.not_started.to_string(),
-        total(&sample.connect_faults).to_string(),
+        sample.connect_faults.total().to_string(),
         (sample.uncertainty_ns as f64 / 1e6).to_string(),
     ]
 }
@@ -198,7 +196,7 @@ fn driving_host<'a>(run: &'a RunReport, sample: &Sample) -> Option<&'a HostUse> 
     // An agent in both roles samples its host once, as an observer.
     [true, false]
         .into_iter()
-        .find_map(|drives| host_beside(run, sample, &HostKey { agent: sample.agent.clone(), drives }))
+        .find_map(|drives| host_beside(run, sample, &HostKey { agent: sample.agent.to_string(), drives }))
 }
 
 fn host_beside<'a>(run: &'a RunReport, sample: &Sample, key: &HostKey) -> Option<&'a HostUse> {
@@ -245,16 +243,12 @@ fn kind_fields(kind: Option<&KindSample>) -> [String; 9] {
         kind.rollback.to_string(),
         kind.unknown.to_string(),
         kind.failed.to_string(),
-        total(&kind.faults).to_string(),
+        kind.faults.total().to_string(),
         kind.retries.to_string(),
         kind.statements.to_string(),
         field(kind.p95_ms),
         field(kind.service_p95_ms),
     ]
-}
-
-fn total(faults: &FaultCounts) -> u64 {
-    FaultKind::ALL.iter().map(|kind| faults[kind.index()]).sum()
 }
 
 fn field(value: Option<impl ToString>) -> String {

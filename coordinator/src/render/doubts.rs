@@ -31,6 +31,7 @@ pub(super) fn doubts(report: &Report) -> Vec<String> {
         let words = "load and database share a machine and compete for its CPU; put the agents on other hosts";
         doubts.push(words.to_owned());
     }
+    doubts.extend(rolled_up(report));
     doubts.extend(several_fleets(report));
     doubts.extend(moved_settings(report));
     doubts.extend(without_witness(report));
@@ -45,6 +46,17 @@ fn unfinished(report: &Report) -> Option<String> {
         StudyState::Finished => None,
         state => Some(format!("the study is {}; this is what there is of it", state.name())),
     }
+}
+
+/// Runs of which the ledger has no seconds any more.
+fn rolled_up(report: &Report) -> Option<String> {
+    let sums_s = report.runs.iter().find_map(|run| run.sums_s)?;
+    let rolled_up = report.runs.iter().filter(|run| run.sums_s.is_some()).count();
+    Some(format!(
+        "{rolled_up} of {} runs are kept as {sums_s:.0}-second sums, as they are older than --keep: charts and samples.csv are \
+         coarser, their figures and verdicts are those of their seconds",
+        report.runs.len()
+    ))
 }
 
 /// Load that was shared out otherwise in some runs: those of a study that went on elsewhere, or without an agent.

@@ -120,6 +120,10 @@ struct Run<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     reset_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    start_late_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     connect_s: Option<f64>,
     #[serde(skip_serializing_if = "Metrics::is_empty")]
     metrics: &'a Metrics,
@@ -228,6 +232,8 @@ impl<'a> Run<'a> {
             sessions: run.sessions,
             driving: run.driving.iter().map(|it| Driving { agent: &it.name, vus: it.vus }).collect(),
             reset_s: run.reset_s,
+            start_late_ms: run.start.as_ref().map(|start| start.late_ms),
+            interval_s: run.sums_s,
             connect_s: run.connect_s,
             metrics: &run.metrics,
             transactions: &run.transactions,

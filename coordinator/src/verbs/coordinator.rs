@@ -28,7 +28,7 @@ pub async fn run(args: Coordinator) -> anyhow::Result<Exit> {
         Security::Plaintext(Plaintext::Anywhere) => " --insecure",
         Security::Certificates(_) => " --certs DIR",
     };
-    let options = ServeOptions { data: args.data, lease: args.lease, security };
+    let options = ServeOptions { data: args.data, lease: args.lease, security, keep: args.keep };
     let server = fleet::serve(listener, options).await?;
     let url = server.url();
     eprintln!(
