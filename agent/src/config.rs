@@ -402,7 +402,7 @@ mod tests {
     fn the_example_has_no_key_that_is_unknown() {
         let example = include_str!("../../deploy/agent.toml");
         let is_key =
-            |line: &str| line.starts_with('[') || line.split(" = ").next().is_some_and(|key| !key.contains(' '));
+            |line: &str| line.starts_with('[') || line.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
         let uncommented = |line: &str| line.strip_prefix("# ").filter(|rest| is_key(rest)).unwrap_or(line).to_owned();
         let everything: Vec<String> = example.lines().map(uncommented).collect();
         let read = |text: &str| -> Layers {
