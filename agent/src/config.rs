@@ -410,6 +410,26 @@ mod tests {
         load(&[&URL[..], &["--config", file.to_str().unwrap()], flags].concat(), &[])
     }
 
+    /// The file that the install page has people copy, as it is and with everything set that it only mentions.
+    #[test]
+    fn the_example_has_no_key_that_is_unknown() {
+        let example = include_str!("../../deploy/agent.toml");
+        let is_key =
+            |line: &str| line.starts_with('[') || line.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '));
+        let uncommented = |line: &str| line.strip_prefix("# ").filter(|rest| is_key(rest)).unwrap_or(line).to_owned();
+        let everything: Vec<String> = example.lines().map(uncommented).collect();
+        let read = |text: &str| -> Layers {
+            let source = config::File::from_str(text, config::FileFormat::Toml);
+            config::Config::builder().add_source(source).build().unwrap().try_deserialize().unwrap()
+        };
+        assert!(read(example).certs.is_some() && read(example).snapshot.is_none());
+        let all = read(&everything.join("\n"));
+        assert!(all.allow_control && all.name.is_some() && all.threads.is_some());
+        assert_eq!((all.labels["zone"].as_str(), all.commands.len()), ("a", 1));
+        check_commands(&all.commands, true).unwrap();
+        check_snapshot(&all.snapshot.unwrap(), true).unwrap();
+    }
+
     #[test]
     fn commands_are_named_in_full_and_allowed_on_purpose() {
         let commands = "[commands]\nrestore = [\"/opt/restore\", \"--fast\"]\n";

@@ -144,8 +144,8 @@ fn a_driving_agent_that_has_used_what_it_may_use() {
             }
         })
     };
-    let words = "driving agent load-a used 92 % of the 0.5 cores that it may use of its host's 2; raise the CPU limit of \
-                 its container or unit, or add agents";
+    let words = "driving agent load-a used 92 % of the CPU that it may use (0.5 of its host's 2 cores); raise the limit of its \
+                 container or unit, or add agents";
     expect(held(500, 46, false), Degraded, words);
     expect(held(500, 46, true), Valid, "");
     expect(held(500, 45, false), Valid, "");

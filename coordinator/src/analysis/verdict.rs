@@ -309,8 +309,8 @@ impl Reason {
             Reason::DriverHeld { agent, used_percent, cores, of } => {
                 write!(
                     f,
-                    "driving agent {agent} used {used_percent:.0} % of the {cores} cores that it may use of its host's \
-                     {of}; raise the CPU limit of its container or unit, or add agents"
+                    "driving agent {agent} used {used_percent:.0} % of the CPU that it may use ({cores} of its host's {of} cores); \
+                     raise the limit of its container or unit, or add agents"
                 )
             }
             Reason::DriverBusy { agent, cpu_percent, others } => {

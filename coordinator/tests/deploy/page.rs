@@ -21,7 +21,7 @@ fn commands(page: &str) -> Vec<String> {
 fn every_command_can_be_typed() {
     let all: Vec<(&str, String)> =
         PAGES.iter().flat_map(|page| commands(page).into_iter().map(move |line| (*page, line))).collect();
-    assert!(all.len() > 20, "the pages have commands: {all:?}");
+    assert!(all.len() >= 15, "the pages have commands: {all:?}");
     for (page, line) in all {
         Line::of_text(&line, page).is_taken();
     }

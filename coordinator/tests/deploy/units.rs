@@ -1,6 +1,7 @@
 //! systemd's units and what they rest on.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Command;
 
 use super::programs::{Line, agent, vufleet};
@@ -76,6 +77,35 @@ fn drop_ins_set_what_the_unit_has() {
     for example in ["observe.conf", "control.conf"] {
         for key in settings(&format!("deploy/systemd/examples/{example}")).keys() {
             assert!(agent.contains_key(key) || key == "ReadWritePaths", "{example}: {key} changes nothing");
+        }
+    }
+}
+
+/// As the install page has it: directories, then certificates copied there by root, then the same once more.
+#[test]
+fn copied_keys_become_the_services_own() {
+    let made = |name: &str| Command::new(name).arg("--version").output().is_ok();
+    if !nix::unistd::geteuid().is_root() || !made("systemd-tmpfiles") || !made("systemd-sysusers") {
+        println!("left out: it takes root, systemd-sysusers and systemd-tmpfiles");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let run = |program: &str, arguments: &[&str], file: &str| {
+        let mut command = Command::new(program);
+        command.arg(format!("--root={}", directory.path().display())).args(arguments);
+        let output = command.arg(root().join("deploy/systemd").join(file)).output().unwrap();
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    run("systemd-sysusers", &[], "sysusers.conf");
+    run("systemd-tmpfiles", &["--create"], "tmpfiles.conf");
+    for place in ["agent", "coordinator"] {
+        let key = directory.path().join("etc/vufleet").join(place).join("tls.key");
+        std::fs::write(&key, "").unwrap();
+        for again in [false, true] {
+            run("systemd-tmpfiles", &["--create"], "tmpfiles.conf");
+            let file = std::fs::metadata(&key).unwrap();
+            assert_eq!(file.permissions().mode() & 0o777, 0o600, "{place} {again}");
+            assert_ne!(file.uid(), 0, "{place} {again}");
         }
     }
 }
