@@ -259,9 +259,8 @@ impl Lab {
         for run in ledger.runs(&ledger.study("last")?.id)? {
             ledger.each_event(run.id, &mut |_| events += 1)?;
         }
-        let bytes = ["", "-wal"].map(|rest| {
-            std::fs::metadata(self.data().join(format!("{FILE_NAME}{rest}"))).map_or(0, |it| it.len())
-        });
+        let bytes = ["", "-wal"]
+            .map(|rest| std::fs::metadata(self.data().join(format!("{FILE_NAME}{rest}"))).map_or(0, |it| it.len()));
         Ok((events, bytes.iter().sum()))
     }
 

@@ -140,7 +140,8 @@ fn tell_standing(data: &Path, console: &mut Console) {
 async fn roll_up(data: &Path, keep: Keep, console: &mut Console, nudges: &mut mpsc::Receiver<Nudge>) {
     let go_on = Arc::new(AtomicBool::new(true));
     let (wanted, data) = (Arc::clone(&go_on), data.to_owned());
-    let mut work = tokio::task::spawn_blocking(move || rollup::all_old(&data, keep, &mut || wanted.load(Ordering::Relaxed)));
+    let mut work =
+        tokio::task::spawn_blocking(move || rollup::all_old(&data, keep, &mut || wanted.load(Ordering::Relaxed)));
     let mut told = false;
     let done = loop {
         tokio::select! {
@@ -154,7 +155,9 @@ async fn roll_up(data: &Path, keep: Keep, console: &mut Console, nudges: &mut mp
     };
     match done {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => console.note(&format!("warning: not everything that is older than --keep could be rolled up: {error}")),
+        Ok(Err(error)) => {
+            console.note(&format!("warning: not everything that is older than --keep could be rolled up: {error}"))
+        }
         Err(error) => console.note(&format!("warning: rolling up what is older than --keep died: {error}")),
     }
 }

@@ -83,7 +83,7 @@ pub struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), tonic::transport::Error>>,
-    keeper: JoinHandle<()>,
+    keeper: Keeper,
     core: Arc<Core>,
 }
 
@@ -110,7 +110,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         jobs: AtomicU64::new(0),
         freed: Notify::new(),
     });
-    let keeper = tokio::spawn(keep::look_after(Arc::clone(&core)));
+    let keeper = Keeper(tokio::spawn(keep::look_after(Arc::clone(&core))));
     let (stop, stopped) = oneshot::channel::<()>();
     let limit = vufleet_proto::MAX_MESSAGE_BYTES;
     let fleet = FleetServer::new(service::FleetService::new(Arc::clone(&core)))
@@ -140,6 +140,16 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
     Ok(Server { address, stop, served, keeper, core })
 }
 
+/// Who looks after what is kept. It has the ledger open, and ends with the server however that ends.
+#[derive(Debug)]
+struct Keeper(JoinHandle<()>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 impl Server {
     /// Where clients on this machine reach it.
     pub fn url(&self) -> String {
@@ -149,7 +159,7 @@ impl Server {
     /// Ends the job at hand, lets the agents go and closes the ledger.
     pub async fn shutdown(self) -> anyhow::Result<()> {
         self.core.end_job();
-        self.keeper.abort();
+        drop(self.keeper);
         for _ in 0..100 {
             if self.core.is_idle() {
                 break;

@@ -57,7 +57,9 @@ fn everybody_joins_begins_and_is_counted() {
     let recorded = ledger.runs(&ledger.study("last").unwrap().id).unwrap();
     for recorded in ledger.events(recorded[0].id).unwrap() {
         match recorded.event.body {
-            Some(Body::Phase(told)) if told.kind() == phase::Kind::Started => begun.insert((recorded.agent, told.at_ns > 0)),
+            Some(Body::Phase(told)) if told.kind() == phase::Kind::Started => {
+                begun.insert((recorded.agent, told.at_ns > 0))
+            }
             Some(Body::Interval(interval)) if !interval.kinds.is_empty() => counted.insert(recorded.agent),
             _ => false,
         };

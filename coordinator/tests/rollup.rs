@@ -124,7 +124,12 @@ fn figures_and_verdicts_outlive_the_seconds_they_came_from() {
     let before = runs(&lab.ledger);
     let verdicts: Vec<Verdict> = before.iter().map(RunReport::verdict).collect();
     use Verdict::{Degraded, Invalid, Valid};
-    assert_eq!(verdicts[..3], [Valid, Invalid, Degraded], "{:#?}", before.iter().map(|it| &it.reasons).collect::<Vec<_>>());
+    assert_eq!(
+        verdicts[..3],
+        [Valid, Invalid, Degraded],
+        "{:#?}",
+        before.iter().map(|it| &it.reasons).collect::<Vec<_>>()
+    );
     let recorded = events(&lab.ledger, RunId(1));
     all(&mut lab.ledger);
     expect_worth(runs(&lab.ledger), &before);

@@ -156,7 +156,8 @@ impl Pool {
         let end_ns = start_ns + S + self.stream.random_range(0..400_000);
         let kinds = self.kinds[self.stream.random_range(0..POOL)].clone();
         let done: u64 = kinds.iter().map(|kind| kind.ok).sum();
-        let interval = v1::Interval { start_ns, end_ns, uncertainty_ns: 80_000, sessions: 64, kinds, ..Default::default() };
+        let interval =
+            v1::Interval { start_ns, end_ns, uncertainty_ns: 80_000, sessions: 64, kinds, ..Default::default() };
         self.orders += interval.kinds[0].ok;
         let role = if agent == 0 { "observe" } else { "drive" };
         let mut bodies = vec![Body::Interval(interval), Body::Host(self.host(end_ns, role))];
@@ -215,7 +216,10 @@ impl Pool {
                 };
                 2
             ],
-            nets: vec![v1::NetCounters { name: "eth0".to_owned(), rx_bytes: ticks * 80_000, tx_bytes: ticks * 70_000 }; 2],
+            nets: vec![
+                v1::NetCounters { name: "eth0".to_owned(), rx_bytes: ticks * 80_000, tx_bytes: ticks * 70_000 };
+                2
+            ],
             processes: vec![process("database", ticks * 5), process("agent", ticks)],
             role: role.to_owned(),
         }
@@ -224,7 +228,14 @@ impl Pool {
 
 fn reading(at_ns: u64, values: HashMap<String, u64>) -> v1::Counters {
     let uptime_s = values.get("Uptime").copied().unwrap_or(0);
-    v1::Counters { before_ns: at_ns, after_ns: at_ns + 1_500_000, values, own_statements: 10, uptime_s, ..Default::default() }
+    v1::Counters {
+        before_ns: at_ns,
+        after_ns: at_ns + 1_500_000,
+        values,
+        own_statements: 10,
+        uptime_s,
+        ..Default::default()
+    }
 }
 
 /// One kind's second: as many as a Poisson process has, with lognormal latencies.

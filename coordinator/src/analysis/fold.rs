@@ -12,12 +12,12 @@ use vufleet_proto::v1::phase::Kind as PhaseKind;
 
 use super::counters::Counters;
 use super::host::HostPoint;
+use super::judged::Judged;
 use super::latency::Latency;
+use super::names::Names;
 use super::orders::OrdersReading;
 use super::requests::RequestLook;
-use super::judged::Judged;
 use super::run::{RunReport, Start};
-use super::names::Names;
 use super::sample::{Detail, KindLatency, KindSample, Sample};
 use super::verdict::Reason;
 use super::window::Window;

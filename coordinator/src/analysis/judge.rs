@@ -149,7 +149,8 @@ fn busy_drivers(fold: &Fold<'_>, measured: &Measured) -> Vec<Reason> {
         busy.sort_by(|a, b| b.1.total_cmp(&a.1));
         busy.truncate(1);
     }
-    let reason = |(agent, cpu_percent): (&str, f64)| Reason::DriverBusy { agent: agent.to_owned(), cpu_percent, others };
+    let reason =
+        |(agent, cpu_percent): (&str, f64)| Reason::DriverBusy { agent: agent.to_owned(), cpu_percent, others };
     busy.into_iter().map(reason).collect()
 }
 

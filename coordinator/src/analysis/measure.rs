@@ -88,7 +88,8 @@ impl Fold<'_> {
         report.sessions = judge::connected_at(self, window);
         report.metrics = self.metrics(measured);
         report.measured_s = self.longest_cover(measured).map(|ns| ns as f64 / 1e9);
-        report.transactions = self.kinds.iter().map(|(kind, total)| (kind.to_string(), KindReport::of(total))).collect();
+        report.transactions =
+            self.kinds.iter().map(|(kind, total)| (kind.to_string(), KindReport::of(total))).collect();
         if self.rollbacks_unseen()
             && let Some(new_orders) = report.transactions.get_mut(NEW_ORDER)
         {

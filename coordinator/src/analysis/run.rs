@@ -323,7 +323,12 @@ impl KindReport {
             rollback: Some(counts.rollback),
             unknown: counts.unknown,
             failed: counts.failed,
-            errors: counts.faults.each().filter(|(_, count)| *count > 0).map(|(kind, count)| (kind.name(), count)).collect(),
+            errors: counts
+                .faults
+                .each()
+                .filter(|(_, count)| *count > 0)
+                .map(|(kind, count)| (kind.name(), count))
+                .collect(),
             retries: counts.retries,
             statements: counts.statements,
             queued_s: (counts.queued_ns > 0).then_some(counts.queued_ns as f64 / 1e9),

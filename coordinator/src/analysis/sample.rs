@@ -203,8 +203,7 @@ impl Sample {
 
     /// Whether a connection was lost, or could not be opened again, in it.
     pub fn lost_connections(&self) -> bool {
-        let gone =
-            |faults: &FaultCounts| faults.of(FaultKind::ConnectionLost) > 0 || faults.of(FaultKind::Refused) > 0;
+        let gone = |faults: &FaultCounts| faults.of(FaultKind::ConnectionLost) > 0 || faults.of(FaultKind::Refused) > 0;
         gone(&self.connect_faults) || self.kinds.iter().any(|kind| gone(&kind.faults))
     }
 }

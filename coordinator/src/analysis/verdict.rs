@@ -253,7 +253,10 @@ impl fmt::Display for Reason {
                 write!(f, "agent {agent} delivered {got} of {expected} {what}")
             }
             Reason::Forgotten { vufleet } => {
-                write!(f, "what vufleet {vufleet} found against it before its seconds were added up cannot be read back")
+                write!(
+                    f,
+                    "what vufleet {vufleet} found against it before its seconds were added up cannot be read back"
+                )
             }
             Reason::Unreadable { agent } => {
                 write!(f, "a latency histogram of agent {agent} cannot be read; is it of this coordinator's version?")
@@ -309,7 +312,10 @@ impl Reason {
             Reason::StartedApart { agent, late_ms } => {
                 let side = if *late_ms < 0.0 { "before" } else { "after" };
                 let apart_ms = late_ms.abs();
-                write!(f, "agent {agent} began its load {apart_ms:.0} ms {side} the appointed time; is its host or network busy?")
+                write!(
+                    f,
+                    "agent {agent} began its load {apart_ms:.0} ms {side} the appointed time; is its host or network busy?"
+                )
             }
             Reason::Unsteady { percent, p } => {
                 let chance = if *p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };

@@ -86,9 +86,7 @@ pub(super) fn create(connection: &mut Connection, path: &Path) -> Result<(), Led
 fn bring_up(connection: &mut Connection, path: &Path) -> Result<(), LedgerError> {
     if version(connection, path)? == FIRST {
         let transaction = connection.transaction().doing(path, "bring up to date")?;
-        transaction
-            .execute("ALTER TABLE runs ADD COLUMN thinned_ns INTEGER", [])
-            .doing(path, "bring up to date")?;
+        transaction.execute("ALTER TABLE runs ADD COLUMN thinned_ns INTEGER", []).doing(path, "bring up to date")?;
         transaction.pragma_update(None, "user_version", VERSION).doing(path, "bring up to date")?;
         transaction.commit().doing(path, "bring up to date")?;
     }

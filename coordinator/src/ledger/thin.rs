@@ -54,9 +54,8 @@ impl Ledger {
     pub fn senders(&self, run: RunId) -> Result<Vec<Sender>, LedgerError> {
         let sql = "SELECT DISTINCT agent, boot FROM events WHERE run = ?1 AND boot <> 0 ORDER BY agent, boot";
         let mut statement = self.connection.prepare_cached(sql).doing(&self.path, "read")?;
-        let rows = statement.query_map([run.0 as i64], |row| {
-            Ok(Sender { agent: row.get(0)?, boot: row.get::<_, i64>(1)? as u64 })
-        });
+        let rows = statement
+            .query_map([run.0 as i64], |row| Ok(Sender { agent: row.get(0)?, boot: row.get::<_, i64>(1)? as u64 }));
         rows.and_then(Iterator::collect).doing(&self.path, "read")
     }
 
