@@ -115,7 +115,7 @@ pub struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), tonic::transport::Error>>,
-    keeper: JoinHandle<()>,
+    keeper: Keeper,
     core: Arc<Core>,
 }
 
@@ -149,7 +149,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         closing: AtomicBool::new(false),
         dismissed: watch::Sender::new(false),
     });
-    let keeper = tokio::spawn(keep::look_after(Arc::clone(&core)));
+    let keeper = Keeper(tokio::spawn(keep::look_after(Arc::clone(&core))));
     let (stop, stopped) = oneshot::channel::<()>();
     let limit = vufleet_proto::MAX_MESSAGE_BYTES;
     let fleet = FleetServer::new(service::FleetService::new(Arc::clone(&core)))
@@ -188,6 +188,16 @@ fn door_options(security: &Security) -> door::Options {
     }
 }
 
+/// Who looks after what is kept. It has the ledger open, and ends with the server however that ends.
+#[derive(Debug)]
+struct Keeper(JoinHandle<()>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 impl Server {
     /// Where clients on this machine reach it.
     pub fn url(&self) -> String {
@@ -202,7 +212,7 @@ impl Server {
     /// Takes no more jobs, ends the one at hand, waiting at most so long for it, lets the agents go and closes the ledger.
     pub async fn shutdown(self, patience: Duration) -> anyhow::Result<()> {
         self.core.close();
-        self.keeper.abort();
+        drop(self.keeper);
         if tokio::time::timeout(patience, self.core.idle()).await.is_err() {
             tracing::warn!("the job at hand did not end within {} s; what it was doing is left", patience.as_secs());
         }
