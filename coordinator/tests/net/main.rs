@@ -1,0 +1,16 @@
+//! Faults between hosts: network namespaces are the hosts, links are taken down, packets are lost and late, clocks are off,
+//! programs are killed. Each test asks the same at its end: is every event in the ledger once, does the database agree with
+//! what was counted, and does the verdict tell what happened?
+//!
+//! Without root or iproute2 there are no such hosts, and every test says that it was left out.
+
+#[path = "../bad_days/lab/mod.rs"]
+#[allow(dead_code, reason = "of the labs of bad days, the parts that several hosts need too")]
+mod lab;
+
+mod audit;
+mod hosts;
+mod partitions;
+mod pulse;
+mod relay;
+mod site;

@@ -1,0 +1,122 @@
+//! A lab of several hosts at work: MariaDB on one, the coordinator on another, agents and an operator on theirs.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use vufleet_testbed::MariaDb;
+
+use super::hosts::{COORD, DB, Hosts, Net, OP};
+use super::lab::{Ended, Job, Lab, agent_executable, eventually, fleet, study};
+use super::pulse::Pulse;
+
+/// Where the coordinator is, whatever way leads there.
+pub const URL: &str = "http://coord.lab:7411";
+pub const PORT: u16 = 7411;
+
+/// Hosts, a database with the tables of a small study, and a directory to work in.
+pub struct Site {
+    pub lab: Lab,
+    pub db: MariaDb,
+    pub hosts: Hosts,
+}
+
+impl Site {
+    /// None where there can be no hosts.
+    pub fn new() -> Option<Site> {
+        Site::with(|text| text)
+    }
+
+    /// The same with another study.
+    pub fn with(edit: impl FnOnce(String) -> String) -> Option<Site> {
+        let hosts = Hosts::start()?;
+        let db = MariaDb::builder().namespace(&hosts.namespace(DB)).start().unwrap();
+        let text = study::small(&study::mariadb_with_control(&db)).replace("port = ", "host = \"db.lab\"\nport = ");
+        // One that is late makes the transaction it is part of late, not the run invalid.
+        let lab = Lab::new(&edit(text));
+        let site = Site { lab, db, hosts };
+        site.vufleet(DB, "schema build study.toml --data builder").end().expect(0);
+        Some(site)
+    }
+
+    /// Starts `vufleet` on a host.
+    pub fn vufleet(&self, host: &str, line: &str) -> Job {
+        agent_executable();
+        self.lab.spawn(self.hosts.on(host, &self.lab.vufleet(line)))
+    }
+
+    /// The coordinator, which listens.
+    pub fn coordinator(&self, options: &str) -> Job {
+        let address = Net::Control.address(COORD);
+        let line = format!("coordinator --listen {address}:{PORT} --insecure {options}");
+        let mut job = self.vufleet(COORD, &line);
+        job.await_words("coordinator at ");
+        job
+    }
+
+    /// An agent that has not been started, named after its host.
+    pub fn agent_command(&self, host: &str, roles: &str) -> Command {
+        let mut command = fleet::agent_command(URL, roles, host);
+        command.arg("--insecure");
+        self.hosts.on(host, &command)
+    }
+
+    /// An agent that has joined.
+    pub fn agent(&self, host: &str, roles: &str) -> Job {
+        self.joined(host, self.agent_command(host, roles))
+    }
+
+    /// The same of a command.
+    pub fn joined(&self, host: &str, command: Command) -> Job {
+        let mut job = self.lab.spawn(command);
+        job.await_that("it joins", || self.is_here(host));
+        job
+    }
+
+    /// `vufleet agents`, a line each. A coordinator that is out of reach has none.
+    pub fn agents(&self) -> Vec<String> {
+        let ended = self.vufleet(OP, &format!("agents --coordinator {URL} --insecure")).end();
+        ended.out.lines().map(str::to_owned).collect()
+    }
+
+    pub fn is_here(&self, name: &str) -> bool {
+        self.agents().iter().any(|line| fleet::is_here(line, name))
+    }
+
+    /// A study from the operator's host, with result files in `out`.
+    pub fn run(&self, options: &str) -> Job {
+        self.run_on(OP, options)
+    }
+
+    /// The same from another host.
+    pub fn run_on(&self, host: &str, options: &str) -> Job {
+        self.vufleet(host, &format!("run study.toml --coordinator {URL} --insecure --out out {options}"))
+    }
+
+    /// Waits until so many intervals of a run are in the ledger.
+    pub fn await_load(&self, job: &mut Job, run: u64, intervals: u64) {
+        self.lab.await_load(job, run, intervals);
+    }
+
+    /// The directory of the coordinator's ledger.
+    pub fn data(&self) -> PathBuf {
+        self.lab.path("vufleet-data")
+    }
+
+    /// Counts the database's commits from now on.
+    pub fn pulse(&self) -> Pulse {
+        Pulse::of(&self.db)
+    }
+
+    /// Ends the coordinator, so that its ledger can be read by others.
+    pub fn dismiss(&self, coordinator: Job) -> Ended {
+        coordinator.signal(Signal::SIGTERM);
+        coordinator.end().expect(0)
+    }
+
+    /// Waits until no session of a virtual user is connected.
+    pub fn await_quiet(&self) {
+        let sql = "SELECT count(*) FROM information_schema.processlist WHERE user = 'bench'";
+        eventually("no session is left", || self.db.sql(sql).unwrap().trim() == "0");
+    }
+}
