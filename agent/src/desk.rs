@@ -1,6 +1,6 @@
 //! Where commands become work: one run at a time, jobs and control statements beside it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,6 +22,9 @@ use crate::outbox::Outlet;
 use crate::watch::{Watch, WatchPlan};
 use crate::{command as host_command, observe, populate, snapshot};
 
+/// Runs of which it is remembered that their figures are not to be told: those whose last intervals may still be on their way.
+const REMEMBERED: usize = 16;
+
 /// The run at hand.
 struct Run {
     number: u64,
@@ -42,6 +45,10 @@ pub struct Desk {
     one_at_a_time: OneAtATime,
     /// Snapshots that are not done, or not given up, yet.
     snapshots: Arc<AtomicUsize>,
+    /// Runs of studies that are `relative_only`.
+    withheld: BTreeSet<u64>,
+    /// The last one, once the agent is to end.
+    ending: Option<Crew>,
 }
 
 impl Desk {
@@ -49,7 +56,8 @@ impl Desk {
     pub fn new(config: Config, clock: CommonClock, outlet: Outlet) -> Self {
         let (holds, one_at_a_time) = (Holds::default(), OneAtATime::default());
         let (jobs, snapshots) = (HashMap::new(), Arc::default());
-        Desk { config, clock, outlet, run: None, jobs, holds, one_at_a_time, snapshots }
+        let (withheld, ending) = (BTreeSet::new(), None);
+        Desk { config, clock, outlet, run: None, jobs, holds, one_at_a_time, snapshots, withheld, ending }
     }
 
     /// Number of the run at hand, 0 when idle.
@@ -75,6 +83,16 @@ impl Desk {
     /// Sessions connected now.
     pub fn sessions(&self) -> u32 {
         self.run.as_ref().and_then(|run| run.crew.as_ref()).map_or(0, Crew::sessions)
+    }
+
+    /// Virtual users of the run at hand.
+    pub fn vus(&self) -> u32 {
+        self.run.as_ref().and_then(|run| run.crew.as_ref()).map_or(0, Crew::vus)
+    }
+
+    /// Whether nobody is to see the figures of a run: its study is `relative_only`.
+    pub fn withholds(&self, run: u64) -> bool {
+        self.withheld.contains(&run)
     }
 
     /// Whether there is anything that a silent coordinator would leave behind.
@@ -117,6 +135,7 @@ impl Desk {
     /// From now on whatever is begun reports to `outlet`; what was begun before has nobody to report to.
     pub fn report_to(&mut self, outlet: Outlet) {
         self.outlet = outlet;
+        self.withheld.clear();
         self.holds.forget();
     }
 
@@ -129,6 +148,20 @@ impl Desk {
         let (clock, one_at_a_time) = (self.clock.clone(), Arc::clone(&self.one_at_a_time));
         let means = Means { commands: self.config.commands.clone(), clock, one_at_a_time };
         self.holds.undo(&means, &self.outlet);
+    }
+
+    /// Ends everything because this process is to end: transactions under way have `grace` to end by themselves.
+    pub fn wind_up(&mut self, grace: Duration) {
+        if let Some(crew) = self.run.take().and_then(|run| run.crew) {
+            crew.stop(grace);
+            self.ending = Some(crew);
+        }
+        self.abandon();
+    }
+
+    /// Whether there still is load after [`wind_up`](Desk::wind_up), or something of it to tell.
+    pub fn has_load(&self) -> bool {
+        self.ending.as_ref().is_some_and(|crew| !crew.is_over())
     }
 
     /// Ends everything because nobody is there to answer for it, and leaves word of that.
@@ -162,12 +195,22 @@ impl Desk {
         }
     }
 
-    fn try_prepare(&self, prepare: &v1::Prepare) -> anyhow::Result<Run> {
+    fn withhold(&mut self, run: u64) {
+        self.withheld.insert(run);
+        while self.withheld.len() > REMEMBERED {
+            self.withheld.pop_first();
+        }
+    }
+
+    fn try_prepare(&mut self, prepare: &v1::Prepare) -> anyhow::Result<Run> {
         let study = Arc::new(read_study(&prepare.study, prepare.secrets.as_ref())?);
         ensure!(
             study.digest == prepare.digest,
             "this agent reads another study than the coordinator sent; agent and coordinator must be of one version"
         );
+        if study.report.relative_only {
+            self.withhold(prepare.run);
+        }
         let profile = study
             .profile(&prepare.profile)
             .with_context(|| format!("the study has no profile {:?}", prepare.profile))?

@@ -21,5 +21,6 @@ pub mod session;
 pub mod snapshot;
 pub mod uplink;
 pub mod user;
+pub mod vitals;
 pub mod watch;
 pub mod watchdog;
