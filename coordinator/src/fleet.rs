@@ -27,6 +27,11 @@ use clock::Clock;
 use record::Record;
 use registry::Registry;
 
+/// How often a connection that is silent is asked for a sign of life, and how long that is waited for: together less than the
+/// lease, whose end on this side is that of a connection which is not there.
+const KEEPALIVE: Duration = Duration::from_secs(2);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How long a job that has told its end may take to be gone.
 const LAST_MOMENT: Duration = Duration::from_millis(500);
 
@@ -114,8 +119,8 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         .max_decoding_message_size(limit)
         .max_encoding_message_size(limit);
     let router = tonic::transport::Server::builder()
-        .http2_keepalive_interval(Some(Duration::from_secs(2)))
-        .http2_keepalive_timeout(Some(Duration::from_secs(5)))
+        .http2_keepalive_interval(Some((core.options.lease / 5).min(KEEPALIVE)))
+        .http2_keepalive_timeout(Some((core.options.lease / 2).min(KEEPALIVE_TIMEOUT)))
         .add_service(fleet)
         .add_service(operator);
     let incoming = TcpListenerStream::new(listener);
@@ -213,6 +218,11 @@ impl Core {
     pub fn release(&self) {
         *self.lock_job() = None;
         self.freed.notify_waiters();
+    }
+
+    /// The name of the job at hand.
+    pub fn job_at_hand(&self) -> Option<String> {
+        self.lock_job().as_ref().map(|job| job.name().to_owned())
     }
 
     /// Whether there is no job.

@@ -9,8 +9,12 @@
 mod lab;
 
 mod audit;
+mod clocks;
+mod far;
 mod hosts;
 mod partitions;
 mod pulse;
+mod queues;
 mod relay;
+mod restarts;
 mod site;

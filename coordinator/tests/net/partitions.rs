@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use super::audit::{Audit, assert_agrees, assert_truthful};
 use super::hosts::{COORD, DB, Net, OP, has_nft, left_out};
-use super::lab::{Job, files};
+use super::lab::{Job, eventually, files};
 use super::site::Site;
 use vufleet_proto::v1::event::Body;
 use vufleet_proto::v1::phase;
 
 /// Two driving agents and one beside the database.
-fn fleet(site: &Site) -> [Job; 3] {
+pub fn fleet(site: &Site) -> [Job; 3] {
     [site.agent("load1", "drive"), site.agent("load2", "drive"), site.agent(DB, "observe")]
 }
 
@@ -26,15 +26,15 @@ fn assert_nothing_happened(site: &Site, commits: u64) {
 }
 
 /// A variant that shows in a variable of the server.
-fn with_variant(study: String) -> String {
+pub fn with_variant(study: String) -> String {
     format!(
         "{study}\n[[variants]]\nname = \"slow-log\"\napply = [\"SET GLOBAL long_query_time = 7\"]\n\
-         verify = [{{ sql = \"SELECT @@GLOBAL.long_query_time\", equals = \"7.000000\" }}]\n\
+         verify = [{{ sql = \"SELECT @@GLOBAL.long_query_time\", equals = \"7\" }}]\n\
          revert = [\"SET GLOBAL long_query_time = 10\"]\n"
     )
 }
 
-fn is_undone(site: &Site) -> bool {
+pub fn is_undone(site: &Site) -> bool {
     site.db.sql("SELECT @@GLOBAL.long_query_time").unwrap().trim() == "10.000000"
 }
 
@@ -69,11 +69,31 @@ fn five_seconds_without_the_observer_lose_nothing() {
 /// Its study goes on, and its terminal says so.
 #[test]
 fn five_seconds_without_the_operators_terminal_lose_nothing() {
-    short_partition(OP);
+    let Some(site) = Site::new() else { return };
+    let coordinator = site.coordinator("--lease 10s");
+    let _fleet = fleet(&site);
+    let pulse = site.pulse();
+    let mut job = site.run("--wait-for-agents 3 --set schedule.measure=12s");
+    site.await_load(&mut job, 1, 4);
+    site.hosts.unplug(OP, Net::Control);
+    sleep(Duration::from_secs(5));
+    site.hosts.plug(OP, Net::Control);
+    let ended = job.end();
+    if ended.code == 0 {
+        ended.says(&["valid"]); // the connection was there again before anybody missed it
+    } else {
+        ended.expect(1).says(&["goes on there without this terminal", "vufleet report 2", "vufleet stop 2"]);
+    }
+    eventually("the study is finished", || site.lab.run("studies").out.contains("finished"));
+    site.await_quiet();
+    let commits = pulse.commits();
+    site.dismiss(coordinator);
+    site.lab.run("export last --out out").expect(0);
+    assert_nothing_happened(&site, commits);
 }
 
 /// What the load may go on for beyond the lease: a look at it, the end of what is under way, and a busy machine.
-const SLACK: Duration = Duration::from_secs(3);
+pub const SLACK: Duration = Duration::from_secs(3);
 
 #[test]
 fn thirty_seconds_without_a_driving_agent_stop_the_load_and_repeat_the_run() {
@@ -93,7 +113,7 @@ fn thirty_seconds_without_a_driving_agent_stop_the_load_and_repeat_the_run() {
     );
     assert!(is_undone(&site), "the variant is undone while nobody knows of load1");
     site.hosts.plug("load1", Net::Control);
-    job.end().expect(0).says(&["agent load1 was lost: it has not been heard of for 10 s", "runs again"]);
+    job.end().expect(0).says(&["agent load1 was lost", "it has not been heard of for 10 s", "runs again"]);
     site.await_quiet();
     let commits = pulse.commits();
     site.dismiss(coordinator);
@@ -162,9 +182,10 @@ fn a_driving_agent_without_its_database_is_seen() {
     let commits = pulse.commits();
     site.dismiss(coordinator);
     let results = assert_truthful(&site.lab, "out");
-    let (first, last) = files::ends(&results);
-    assert_eq!(files::verdict(first), "invalid", "{first:#}");
-    assert!(files::counts(last), "{}", files::story(&results));
+    let [run] = files::exactly(&results);
+    // Two sessions might wait for locks: of eight it would be invalid.
+    assert_eq!(files::verdict(run), "degraded", "{run:#}");
+    assert!(files::reasons(run).contains("no transaction of agent load1 (2 sessions) succeeded for"), "{run:#}");
     assert_agrees(Audit::of(&site.data()).assert_whole().counted(), commits);
 }
 

@@ -54,13 +54,6 @@ impl Pulse {
         let grown = beats.windows(2).rev().find(|pair| pair[1].1 > pair[0].1);
         grown.map_or(beats[0].0, |pair| pair[1].0)
     }
-
-    /// Whether it committed anything between two instants.
-    pub fn beat_between(&self, from: Instant, to: Instant) -> bool {
-        let beats = self.beats.lock().unwrap();
-        let inside: Vec<_> = beats.iter().filter(|(at, _)| *at > from && *at < to).map(|(_, count)| count).collect();
-        inside.first() != inside.last()
-    }
 }
 
 impl Drop for Pulse {

@@ -47,9 +47,24 @@ impl Site {
 
     /// The coordinator, which listens.
     pub fn coordinator(&self, options: &str) -> Job {
+        self.serving(self.coordinator_command(options))
+    }
+
+    /// The same in an environment of its own.
+    pub fn coordinator_with(&self, environment: impl FnOnce(&mut Command)) -> Job {
+        let mut command = self.coordinator_command("");
+        environment(&mut command);
+        self.serving(command)
+    }
+
+    fn coordinator_command(&self, options: &str) -> Command {
         let address = Net::Control.address(COORD);
         let line = format!("coordinator --listen {address}:{PORT} --insecure {options}");
-        let mut job = self.vufleet(COORD, &line);
+        self.hosts.on(COORD, &self.lab.vufleet(&line))
+    }
+
+    fn serving(&self, command: Command) -> Job {
+        let mut job = self.lab.spawn(command);
         job.await_words("coordinator at ");
         job
     }
@@ -81,6 +96,16 @@ impl Site {
 
     pub fn is_here(&self, name: &str) -> bool {
         self.agents().iter().any(|line| fleet::is_here(line, name))
+    }
+
+    /// What is known of the clock of an agent's host: offset and uncertainty in milliseconds, as the coordinator tells them.
+    pub fn clock_of(&self, name: &str) -> (f64, f64) {
+        let lines = self.agents();
+        let line = lines.iter().find(|line| fleet::is_here(line, name)).unwrap_or_else(|| panic!("{name}: {lines:?}"));
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let unit = words.iter().position(|word| *word == "ms,").unwrap_or_else(|| panic!("{line}"));
+        let number = |word: usize| words[word].parse::<f64>().unwrap_or_else(|_| panic!("{line}"));
+        (number(unit - 1), number(unit + 1))
     }
 
     /// A study from the operator's host, with result files in `out`.

@@ -8,6 +8,7 @@ pub mod locks;
 pub mod procs;
 pub mod puppet;
 pub mod study;
+pub mod wall;
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
