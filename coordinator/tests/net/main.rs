@@ -15,6 +15,7 @@ mod hosts;
 mod partitions;
 mod pulse;
 mod queues;
+mod random;
 mod relay;
 mod restarts;
 mod site;

@@ -50,8 +50,13 @@ impl Pulse {
 
     /// When the database last committed something, as far as is known; its first beat where it never did.
     pub fn last_commit(&self) -> Instant {
+        self.last_commit_before(Instant::now())
+    }
+
+    /// The same of the time before an instant.
+    pub fn last_commit_before(&self, instant: Instant) -> Instant {
         let beats = self.beats.lock().unwrap();
-        let grown = beats.windows(2).rev().find(|pair| pair[1].1 > pair[0].1);
+        let grown = beats.windows(2).rev().find(|pair| pair[1].0 < instant && pair[1].1 > pair[0].1);
         grown.map_or(beats[0].0, |pair| pair[1].0)
     }
 }

@@ -32,10 +32,12 @@ impl Site {
         let hosts = Hosts::start()?;
         let db = MariaDb::builder().namespace(&hosts.namespace(DB)).start().unwrap();
         let text = study::small(&study::mariadb_with_control(&db)).replace("port = ", "host = \"db.lab\"\nport = ");
-        // One that is late makes the transaction it is part of late, not the run invalid.
-        let lab = Lab::new(&edit(text));
+        let text = edit(text);
+        let lab = Lab::new(&text);
         let site = Site { lab, db, hosts };
-        site.vufleet(DB, "schema build study.toml --data builder").end().expect(0);
+        if !text.contains("kind = \"sql\"") {
+            site.vufleet(DB, "schema build study.toml --data builder").end().expect(0);
+        }
         Some(site)
     }
 
@@ -121,6 +123,21 @@ impl Site {
     /// Waits until so many intervals of a run are in the ledger.
     pub fn await_load(&self, job: &mut Job, run: u64, intervals: u64) {
         self.lab.await_load(job, run, intervals);
+    }
+
+    /// Ends whatever runs, and waits until nothing does.
+    pub fn stop_all(&self) {
+        eventually("nothing runs", || {
+            let ended = self.vufleet(OP, &format!("stop --coordinator {URL} --insecure")).end();
+            ended.out.contains("nothing") || ended.err.contains("nothing")
+        });
+    }
+
+    /// Ids of the studies in the ledger.
+    pub fn studies(&self) -> Vec<String> {
+        let listed = self.lab.run("studies").expect(0).out;
+        let first = |line: &str| line.split_whitespace().next().map(str::to_owned);
+        listed.lines().filter_map(first).filter(|word| word.starts_with("20")).collect()
     }
 
     /// The directory of the coordinator's ledger.
