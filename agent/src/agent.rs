@@ -1,14 +1,16 @@
 //! The agent as a whole: one small runtime for the uplink, beside the threads that serve virtual users, and one thread for
 //! whoever asks how it is.
 
-use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::TcpListenerStream;
-use vufleet_telemetry::{page, service};
+use vufleet_telemetry::port::Port;
+use vufleet_telemetry::service;
+use vufleet_trust::address::Security;
+use vufleet_trust::credentials;
+use vufleet_trust::identity::Role;
 
 use crate::clock::CommonClock;
 use crate::config::Config;
@@ -31,7 +33,7 @@ pub enum Ending {
 /// # Errors
 /// When the coordinator refuses this agent for good, or metrics cannot be shown.
 pub fn run(config: Config) -> anyhow::Result<Ending> {
-    let page = config.metrics.map(bind).transpose()?;
+    let port = config.metrics.map(|address| Port::bind(address, &config.security, Role::Agent)).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
@@ -45,9 +47,14 @@ pub fn run(config: Config) -> anyhow::Result<Ending> {
             .context("no thread to look after the server of [snapshot]; raise the limit of threads (ulimit -u)")?;
     }
     let ended = runtime.block_on(async {
+        if let Security::Certificates(directory) = &config.security {
+            tokio::spawn(credentials::warn_daily(directory.clone(), Role::Agent));
+        }
+        let security = config.security.clone();
         let uplink = Uplink::new(config, Host::read()?, CommonClock::default());
-        if let Some(listener) = page {
-            show(listener, Shown::new(uplink.vitals()))?;
+        if let Some(port) = port {
+            let at = port.show(Arc::new(Shown::new(uplink.vitals(), security)))?;
+            tracing::info!("metrics and health at {at}/metrics and /health");
         }
         let signals = listen()?;
         service::ready();
@@ -75,24 +82,4 @@ fn listen() -> anyhow::Result<mpsc::Receiver<&'static str>> {
         }
     });
     Ok(signals)
-}
-
-fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    let listener = TcpListener::bind(address)
-        .with_context(|| format!("cannot show metrics at {address}; choose another address with --metrics"))?;
-    listener.set_nonblocking(true).context("the socket of --metrics cannot be used")?;
-    Ok(listener)
-}
-
-fn show(listener: TcpListener, source: Shown) -> anyhow::Result<()> {
-    let address = listener.local_addr().context("the socket of --metrics has no address")?;
-    page::on_its_own_thread(move || async move {
-        match tokio::net::TcpListener::from_std(listener) {
-            Ok(listener) => page::serve(TcpListenerStream::new(listener), |_| Ok(()), Arc::new(source)).await,
-            Err(error) => tracing::error!(%error, "metrics are not shown"),
-        }
-    })
-    .context("no thread to show metrics; raise the limits of threads and open files")?;
-    tracing::info!("metrics and health at http://{address}/metrics and /health");
-    Ok(())
 }

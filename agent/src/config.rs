@@ -7,13 +7,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Parser};
 use serde::Deserialize;
-use vufleet_telemetry::logs;
+use vufleet_telemetry::{logs, port};
+use vufleet_trust::address::Security;
+use vufleet_trust::credentials::Credentials;
+use vufleet_trust::identity::{self as trust, Identity};
 
 /// Checked settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Where the coordinator listens, `http://host:port`.
+    /// Where the coordinator listens, `https://host:port` or `http://host:port`.
     pub coordinator: String,
+    /// How it is talked to.
+    pub security: Security,
     /// Unique in the fleet.
     pub name: String,
     /// What this agent does.
@@ -81,6 +86,7 @@ impl Role {
                   SIGTERM or Ctrl-C: the load stops, variants are undone, what was recorded is handed over (40 s at most);\n\
                   a second one ends it at once.\n\n\
                   Examples:\n  \
+                  vufleet-agent --coordinator https://coordinator:7411 --certs certs/agent-load-1 --roles drive\n  \
                   vufleet-agent --coordinator http://127.0.0.1:7411 --roles drive --name load-1 --label zone=a\n  \
                   vufleet-agent --coordinator http://127.0.0.1:7411 --roles observe --name db-1 --label host=db\n  \
                   vufleet-agent --coordinator http://127.0.0.1:7411 --metrics 127.0.0.1:7413 --log-format json\n\n\
@@ -92,13 +98,13 @@ pub struct Flags {
     /// start, the database server whose files studies may have copied and put back.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Coordinator to join, for example http://127.0.0.1:7411.
+    /// Coordinator to join, for example https://coordinator:7411 with --certs, or http://127.0.0.1:7411.
     #[arg(long, value_name = "URL")]
     coordinator: Option<String>,
     /// What this agent does: drive, observe or both [default: drive,observe].
     #[arg(long, value_delimiter = ',', value_name = "ROLES")]
     roles: Vec<String>,
-    /// Name, unique in the fleet [default: the host's name].
+    /// Name, unique in the fleet [default: the certificate's, or the host's].
     #[arg(long)]
     name: Option<String>,
     /// Label that studies choose agents by; may be repeated.
@@ -117,8 +123,11 @@ struct Switches {
     /// login.
     #[arg(long)]
     allow_control: bool,
-    /// Talk to a coordinator on another host without encryption or authentication.
-    #[arg(long)]
+    /// Directory of this agent's certificates (ca.crt, tls.crt, tls.key): TLS on both sides; `vufleet certs` makes them.
+    #[arg(long, value_name = "DIR")]
+    certs: Option<PathBuf>,
+    /// Talk to a coordinator on another host without encryption or authentication, passwords in the clear.
+    #[arg(long, conflicts_with = "certs")]
     insecure: bool,
     /// Log lines: text or json [default: text].
     #[arg(long, value_name = "FORMAT")]
@@ -145,6 +154,7 @@ struct Layers {
     allow_control: bool,
     commands: BTreeMap<String, Vec<String>>,
     snapshot: Option<ServerFiles>,
+    certs: Option<PathBuf>,
     insecure: bool,
     log_format: Option<String>,
     metrics: Option<String>,
@@ -194,9 +204,11 @@ impl Config {
             bail!("no coordinator to join; add --coordinator http://HOST:PORT");
         };
         let insecure = flags.switches.insecure || layers.insecure;
-        check_url(&coordinator, insecure)?;
+        let security = Security::from_flags(flags.switches.certs.or(layers.certs), insecure)?;
+        let coordinator = security.url(&coordinator)?;
+        let identity = identity(&security)?;
         let metrics =
-            flags.switches.metrics.or(layers.metrics).map(|text| metrics_address(&text, insecure)).transpose()?;
+            flags.switches.metrics.or(layers.metrics).map(|text| metrics_address(&text, &security)).transpose()?;
         let roles = if flags.roles.is_empty() {
             layers.roles.map_or_else(|| vec!["drive".to_owned(), "observe".to_owned()], OneOrMore::into_vec)
         } else {
@@ -214,8 +226,18 @@ impl Config {
             .or(layers.threads)
             .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
         ensure!(threads > 0, "0 threads cannot serve anybody; give --threads at least 1, or leave it out");
-        let name = flags.name.or(layers.name).map_or_else(host_name, Ok)?;
+        let name = match flags.name.or(layers.name) {
+            Some(name) => name,
+            None => identity.as_ref().and_then(own_name).map_or_else(host_name, Ok)?,
+        };
         ensure!(!name.is_empty() && name.len() <= 100, "a name has 1 to 100 characters; check --name");
+        if let Some(identity) = identity {
+            ensure!(
+                identity.may_join_as(&name),
+                "this certificate is that of {identity}, with which an agent cannot join as {name:?}; leave --name out, or issue \
+                 one with `vufleet certs issue agent {name}`"
+            );
+        }
         let allow_control = flags.switches.allow_control || layers.allow_control;
         check_commands(&layers.commands, allow_control)?;
         if let Some(files) = &layers.snapshot {
@@ -223,6 +245,7 @@ impl Config {
         }
         Ok(Config {
             coordinator,
+            security,
             name,
             roles: parse_roles(&roles)?,
             labels,
@@ -244,6 +267,19 @@ fn queue_bytes(mib: Option<usize>) -> anyhow::Result<usize> {
         "{mib} MiB is no size for the events that wait for the coordinator; give --send-queue-mib 1 or more, or leave it out"
     );
     Ok(mib << 20)
+}
+
+/// Who this agent is by its certificate, which has to be in order before anything is begun.
+fn identity(security: &Security) -> anyhow::Result<Option<Identity>> {
+    match security {
+        Security::Plaintext(_) => Ok(None),
+        Security::Certificates(directory) => Ok(Some(Credentials::load(directory, trust::Role::Agent)?.identity)),
+    }
+}
+
+/// The name that a certificate gives, unless many share it.
+fn own_name(identity: &Identity) -> Option<String> {
+    Some(identity.name.clone()).filter(|name| name != Identity::ANY)
 }
 
 fn host_name() -> anyhow::Result<String> {
@@ -307,38 +343,12 @@ fn parse_log_format(name: Option<&str>) -> anyhow::Result<logs::Format> {
 }
 
 /// Where metrics may be shown to whoever connects.
-fn metrics_address(text: &str, insecure: bool) -> anyhow::Result<SocketAddr> {
+fn metrics_address(text: &str, security: &Security) -> anyhow::Result<SocketAddr> {
     let address: SocketAddr = text.parse().with_context(|| {
         format!("--metrics {text:?} is no address to listen on; write 127.0.0.1:7413, or [::1]:7413")
     })?;
-    ensure!(
-        address.ip().is_loopback() || insecure,
-        "--metrics {address} is not a loopback address, and whoever reaches it could read; show metrics at 127.0.0.1, or add \
-         --insecure on a network that is yours alone"
-    );
+    port::check(address, security).map_err(anyhow::Error::msg)?;
     Ok(address)
-}
-
-/// Plaintext only ever leaves this machine when somebody typed that it may.
-fn check_url(url: &str, insecure: bool) -> anyhow::Result<()> {
-    let Some(authority) = url.strip_prefix("http://") else {
-        bail!("coordinator {url:?} is no address this version understands; write http://HOST:PORT");
-    };
-    let uri: tonic::transport::Uri =
-        url.parse().with_context(|| format!("coordinator {url:?} is no address; write http://HOST:PORT"))?;
-    let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    ensure!(
-        uri.port().is_some(),
-        "coordinator {url:?} has no port; write http://{}:7411",
-        authority.trim_end_matches('/')
-    );
-    let loopback = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-    ensure!(
-        loopback || insecure,
-        "coordinator {host} is on another host, and this version has no encryption: passwords would cross the network \
-         in the clear; use a tunnel to 127.0.0.1, or add --insecure on a network that is yours alone"
-    );
-    Ok(())
 }
 
 #[cfg(test)]
@@ -380,9 +390,13 @@ mod tests {
     fn mistakes_are_named_with_their_remedy() {
         for (arguments, words) in [
             (&[][..], "add --coordinator"),
-            (&["--coordinator", "127.0.0.1:7411"], "write http://HOST:PORT"),
+            (&["--coordinator", "ftp://127.0.0.1:7411"], "write https://HOST:7411"),
             (&["--coordinator", "http://127.0.0.1"], "has no port"),
-            (&["--coordinator", "http://10.1.2.3:7411"], "add --insecure"),
+            (&["--coordinator", "http://10.1.2.3:7411"], "--insecure"),
+            (&["--coordinator", "https://10.1.2.3:7411"], "add --certs DIR"),
+            (&[URL[0], URL[1], "--certs", "/nowhere"], "write https://127.0.0.1:7411"),
+            (&["--coordinator", "https://127.0.0.1:7411", "--certs", "/nowhere"], "check --certs"),
+            (&["--coordinator", "https://127.0.0.1:7411", "--certs", "/nowhere", "--insecure"], "--insecure"),
             (&[URL[0], URL[1], "--roles", "steer"], "drive, observe or drive,observe"),
             (&[URL[0], URL[1], "--label", "zone"], "KEY=VALUE"),
             (&[URL[0], URL[1], "--threads", "0"], "at least 1"),

@@ -175,7 +175,7 @@ impl Uplink {
     fn dial(&mut self) -> Dial {
         self.lease.dial(Instant::now());
         let hello = Event { seq: 0, run: 0, body: Some(Body::Hello(self.hello())) };
-        Box::pin(dial(self.config.coordinator.clone(), hello))
+        Box::pin(dial(self.config.coordinator.clone(), self.config.security.clone(), hello))
     }
 
     fn hello(&self) -> v1::Hello {

@@ -4,11 +4,14 @@
 mod figures;
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 use vufleet_telemetry::process;
 use vufleet_telemetry::sheet::{Label, Sheet, Source};
+use vufleet_trust::address::Security;
+use vufleet_trust::credentials::Credentials;
+use vufleet_trust::identity::Role;
 
 pub use figures::Figures;
 
@@ -55,29 +58,44 @@ pub struct Vitals {
 
 /// The agent's page.
 #[derive(Debug)]
-pub struct Shown(watch::Receiver<Vitals>);
+pub struct Shown {
+    vitals: watch::Receiver<Vitals>,
+    security: Security,
+}
 
 impl Shown {
-    /// Shows what is written down.
-    pub fn new(vitals: watch::Receiver<Vitals>) -> Shown {
-        Shown(vitals)
+    /// Shows what is written down, and how long this agent's certificate is good for.
+    pub fn new(vitals: watch::Receiver<Vitals>, security: Security) -> Shown {
+        Shown { vitals, security }
+    }
+
+    fn tell_of_certificate(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
+        let Security::Certificates(directory) = &self.security else { return Ok(()) };
+        let expires = Credentials::load(directory, Role::Agent).ok().map(|credentials| credentials.expires());
+        let help = "When the certificate of this agent expires, since the Unix epoch";
+        sheet.gauge_if_known("vufleet_agent_certificate_expiry_timestamp_seconds", help, expires.and_then(since_epoch))
     }
 }
 
 impl Source for Shown {
     fn tell(&self, sheet: &mut Sheet<'_>) -> fmt::Result {
         // Copied, so that the uplink does not wait for the writing.
-        let vitals = self.0.borrow().clone();
+        let vitals = self.vitals.borrow().clone();
         vitals.tell_of_itself(sheet)?;
         vitals.tell_of_uplink(sheet)?;
         vitals.tell_of_work(sheet)?;
         vitals.figures.tell(sheet)?;
+        self.tell_of_certificate(sheet)?;
         process::tell(sheet)
     }
 
     fn ailment(&self) -> Option<String> {
-        Some(self.0.borrow().ailment.clone()).filter(|ailment| !ailment.is_empty())
+        Some(self.vitals.borrow().ailment.clone()).filter(|ailment| !ailment.is_empty())
     }
+}
+
+fn since_epoch(time: SystemTime) -> Option<f64> {
+    time.duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs_f64())
 }
 
 impl Vitals {
@@ -135,13 +153,14 @@ mod tests {
     use std::sync::Arc;
 
     use vufleet_telemetry::sheet;
+    use vufleet_trust::address::Plaintext;
 
     use super::*;
 
     #[test]
     fn what_was_written_down_last_is_shown() {
         let (written, vitals) = watch::channel(Vitals::default());
-        let shown: Arc<dyn Source> = Arc::new(Shown::new(vitals));
+        let shown: Arc<dyn Source> = Arc::new(Shown::new(vitals, Security::Plaintext(Plaintext::Loopback)));
         let ailment = "no coordinator".to_owned();
         written.send_replace(Vitals { name: "load-1".to_owned(), ailment, unsent: 3, ..Vitals::default() });
         assert_eq!(shown.ailment().as_deref(), Some("no coordinator"));

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use vufleet_proto::v1;
+use vufleet_telemetry::logs;
+use vufleet_trust::address::Security;
 
 use crate::exit;
 
@@ -95,7 +97,7 @@ pub struct EditArgs {
 /// Which fleet does it.
 #[derive(Debug, Clone, Args)]
 pub struct FleetArgs {
-    /// URL of a coordinator, for example http://127.0.0.1:7411; without it a fleet is started on this machine
+    /// URL of a coordinator, for example https://coordinator:7411; without it a fleet is started on this machine
     #[arg(long, value_name = "URL")]
     pub coordinator: Option<String>,
     /// Driving agents of the fleet on this machine; one observing agent comes with them
@@ -107,12 +109,30 @@ pub struct FleetArgs {
     /// Directory of the ledger and of the local agents' logs [default: vufleet-data]
     #[arg(long, value_name = "DIR", conflicts_with = "coordinator")]
     pub data: Option<PathBuf>,
-    /// Speak plaintext to a coordinator on another machine, passwords included
-    #[arg(long)]
-    pub insecure: bool,
+    /// How the coordinator is talked to.
+    #[command(flatten)]
+    pub wire: WireArgs,
     /// Show no progress
     #[arg(long, short)]
     pub quiet: bool,
+}
+
+/// How connections between processes are protected.
+#[derive(Debug, Clone, Default, Args)]
+pub struct WireArgs {
+    /// Directory of this process's certificates (ca.crt, tls.crt, tls.key): TLS on both sides; `vufleet certs` makes them
+    #[arg(long, value_name = "DIR", env = "VUFLEET_CERTS")]
+    pub certs: Option<PathBuf>,
+    /// Allow plaintext beyond this machine, without authentication and with passwords in the clear
+    #[arg(long, conflicts_with = "certs")]
+    pub insecure: bool,
+}
+
+impl WireArgs {
+    /// What the flags say.
+    pub fn security(&self) -> Result<Security, exit::Usage> {
+        Ok(Security::from_flags(self.certs.clone(), self.insecure)?)
+    }
 }
 
 impl FleetArgs {
@@ -245,7 +265,8 @@ pub struct SchemaOther {
 /// `coordinator`.
 #[derive(Debug, Args)]
 #[command(after_help = examples("vufleet coordinator
-  vufleet coordinator --listen 127.0.0.1:7411 --data /var/lib/vufleet
+  vufleet coordinator --listen 0.0.0.0:7411 --certs certs/coordinator --data /var/lib/vufleet
+  vufleet coordinator --metrics 127.0.0.1:7412 --log-format json
   vufleet-agent --coordinator http://127.0.0.1:7411 --roles drive --name load-1"))]
 pub struct Coordinator {
     /// Address and port to listen on
@@ -257,20 +278,27 @@ pub struct Coordinator {
     /// Silence after which agents stop their load and are taken for lost (units: ms, s, m)
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub lease: Duration,
-    /// Serve plaintext on an address that is not loopback, passwords included
-    #[arg(long)]
-    pub insecure: bool,
+    /// How agents and operators are talked to.
+    #[command(flatten)]
+    pub wire: WireArgs,
+    /// Show metrics (/metrics, for Prometheus), health (/health) and life (/live) at this address, for example
+    /// 127.0.0.1:7412 [default: nowhere]
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<SocketAddr>,
+    /// Log lines on stderr: text, or json with one object a line
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub log_format: logs::Format,
 }
 
 /// Which coordinator a question goes to.
 #[derive(Debug, Args)]
 pub struct CoordinatorArgs {
     /// URL of the coordinator
-    #[arg(long, value_name = "URL", default_value_t = format!("http://{ADDRESS}"))]
+    #[arg(long, value_name = "URL", default_value = ADDRESS)]
     pub coordinator: String,
-    /// Speak plaintext to a coordinator on another machine
-    #[arg(long)]
-    pub insecure: bool,
+    /// How it is talked to.
+    #[command(flatten)]
+    pub wire: WireArgs,
 }
 
 /// `agents`.

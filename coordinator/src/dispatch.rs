@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::mpsc;
 use vufleet_proto::v1::{Job, job};
+use vufleet_trust::address::{Plaintext, Security};
 
 use crate::args::FleetArgs;
 use crate::embedded::Embedded;
@@ -14,7 +15,6 @@ use crate::interrupt;
 use crate::ledger::Ledger;
 use crate::live::Console;
 use crate::operator::Operator;
-use crate::plaintext::{self, Plaintext};
 use crate::secrets::Passwords;
 use crate::study_file::Checked;
 
@@ -32,6 +32,8 @@ pub enum Fleet {
     At {
         /// Its URL.
         url: String,
+        /// How it is talked to.
+        security: Security,
         /// Agents to wait for.
         agents: u32,
     },
@@ -42,8 +44,8 @@ impl Fleet {
     pub fn from_args(args: &FleetArgs) -> Result<Fleet, Usage> {
         match &args.coordinator {
             Some(url) => {
-                let url = plaintext::url(url, Plaintext::from_flag(args.insecure))?;
-                Ok(Fleet::At { url, agents: args.wait_for_agents })
+                let security = args.wire.security()?;
+                Ok(Fleet::At { url: security.url(url)?, security, agents: args.wait_for_agents })
             }
             None => Ok(Fleet::embedded(args.data(), args.agents)),
         }
@@ -78,15 +80,18 @@ pub fn job(kind: job::Kind, checked: &Checked, passwords: &Passwords) -> Job {
 pub async fn dispatch(fleet: &Fleet, console: &mut Console, jobs: Vec<(Job, Destination)>) -> anyhow::Result<Exit> {
     let (sender, mut nudges) = mpsc::channel(64);
     interrupt::listen(sender.clone())?;
-    let (embedded, url) = match fleet {
+    let (embedded, url, security) = match fleet {
         Fleet::Embedded { data, driving } => {
             let embedded = Embedded::start(data, *driving, sender).await?;
             let url = embedded.url().to_owned();
-            (Some(embedded), url)
+            (Some(embedded), url, Security::Plaintext(Plaintext::Loopback))
         }
-        Fleet::At { url, .. } => (None, url.clone()),
+        Fleet::At { url, security, .. } => (None, url.clone(), security.clone()),
     };
-    let ended = do_all(&url, fleet.agents(), &mut nudges, console, jobs).await;
+    let ended = match Operator::dial(&url, &security).await {
+        Ok(operator) => do_all(&operator, fleet.agents(), &mut nudges, console, jobs).await,
+        Err(error) => Err(error),
+    };
     if let Some(embedded) = embedded
         && let Err(error) = close(embedded, &ended, &mut nudges).await
     {
@@ -117,15 +122,14 @@ fn tell_standing(data: &Path, console: &mut Console) {
 }
 
 async fn do_all(
-    url: &str,
+    operator: &Operator,
     agents: u32,
     nudges: &mut mpsc::Receiver<Nudge>,
     console: &mut Console,
     jobs: Vec<(Job, Destination)>,
 ) -> anyhow::Result<Ended> {
-    let operator = Operator::dial(url).await?;
     for (job, destination) in jobs {
-        let ended = follow(&operator, Job { agents, ..job }, nudges, console, destination).await?;
+        let ended = follow(operator, Job { agents, ..job }, nudges, console, destination).await?;
         if ended != Ended::Job(Exit::Done) {
             return Ok(ended);
         }
@@ -186,9 +190,18 @@ mod tests {
     #[test]
     fn a_coordinator_is_asked_for_as_many_agents_as_typed() {
         let there = fleet(&["--coordinator", "localhost:7411", "--wait-for-agents", "5"]).unwrap();
-        assert_eq!(there, Fleet::At { url: "http://localhost:7411".into(), agents: 5 });
+        assert_eq!(
+            there,
+            Fleet::At {
+                url: "http://localhost:7411".into(),
+                security: Security::Plaintext(Plaintext::Loopback),
+                agents: 5,
+            }
+        );
         assert_eq!(there.agents(), 5);
         fleet(&["--coordinator", "http://db1:7411"]).unwrap_err();
         fleet(&["--coordinator", "http://db1:7411", "--insecure"]).unwrap();
+        fleet(&["--coordinator", "db1:7411", "--certs", "certs"]).unwrap();
+        fleet(&["--coordinator", "http://db1:7411", "--certs", "certs"]).unwrap_err();
     }
 }

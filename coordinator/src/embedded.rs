@@ -12,11 +12,15 @@ use anyhow::{Context, bail};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use vufleet_trust::address::{Plaintext, Security};
 
 use crate::fleet::{self, ServeOptions, Server};
 use crate::follow::Nudge;
 
 use keeper::{Agent, Patience};
+
+/// How long a job that goes on although nobody follows it any more is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long an embedded coordinator lets an agent be silent.
 pub const LEASE: Duration = Duration::from_secs(10);
@@ -35,7 +39,8 @@ impl Embedded {
     pub async fn start(data: &Path, driving: u32, nudges: mpsc::Sender<Nudge>) -> anyhow::Result<Embedded> {
         let executable = agent_beside(&std::env::current_exe().context("cannot tell where this executable lies")?)?;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("cannot listen on 127.0.0.1")?;
-        let options = ServeOptions { data: data.to_owned(), lease: LEASE };
+        let options =
+            ServeOptions { data: data.to_owned(), lease: LEASE, security: Security::Plaintext(Plaintext::Loopback) };
         let server = fleet::serve(listener, options).await?;
         let url = server.url();
         let logs = data.join("agents");
@@ -61,7 +66,7 @@ impl Embedded {
         let server = self.server.take();
         let ended = async {
             match server {
-                Some(server) => server.shutdown().await,
+                Some(server) => server.shutdown(PATIENCE).await,
                 None => Ok(()),
             }
         };

@@ -2,15 +2,19 @@
 //!
 //! Nothing here decides what a study does next; that is the autopilot's.
 
+pub mod admission;
 pub mod clock;
 pub mod operator;
+pub mod progress;
 pub mod record;
 pub mod registry;
 pub mod service;
+pub mod tallies;
+pub mod vitals;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,14 +22,25 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
-use tokio_stream::wrappers::TcpListenerStream;
 use vufleet_proto::v1::fleet_server::FleetServer;
 use vufleet_proto::v1::operator_server::OperatorServer;
+use vufleet_trust::address::Security;
+use vufleet_trust::identity::Role;
+use vufleet_trust::server::{self as door, Limits, Protocol};
 
 use crate::ledger::Ledger;
 use clock::Clock;
+use progress::Progress;
 use record::Record;
 use registry::Registry;
+use tallies::Tallies;
+
+/// Calls that may be under way on one connection. Agents have one, operators three.
+const STREAMS: u32 = 16;
+/// Bytes of headers of a call.
+const HEADERS: u32 = 16 * 1024;
+/// How long a call may take to be received and answered; what it streams afterwards takes as long as it takes.
+const ANSWER: Duration = Duration::from_secs(30);
 
 /// How often a connection that is silent is asked for a sign of life, and how long that is waited for: together less than the
 /// lease, whose end on this side is that of a connection which is not there.
@@ -42,6 +57,8 @@ pub struct ServeOptions {
     pub data: PathBuf,
     /// How long an agent goes on without hearing from us, and how long we wait for one that is silent.
     pub lease: Duration,
+    /// What protects connections.
+    pub security: Security,
 }
 
 /// What every connection and the autopilot share.
@@ -65,6 +82,14 @@ pub struct Core {
     pub jobs: AtomicU64,
     /// Told whenever there is no job any more.
     pub freed: Notify,
+    /// How far the job at hand is.
+    pub progress: Progress,
+    /// What agents sent.
+    pub tallies: Tallies,
+    /// Told to end: no job is taken any more.
+    closing: AtomicBool,
+    /// Turned true when agents are to go too.
+    dismissed: watch::Sender<bool>,
 }
 
 /// The job at hand, as far as others may interfere with it.
@@ -94,6 +119,7 @@ pub struct Server {
 pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Result<Server> {
     let address = listener.local_addr().context("the listening socket has no address")?;
     let ledger = Ledger::open(&options.data)?;
+    let incoming = door::incoming(listener, door_options(&options.security))?;
     let registry = Registry::default();
     for standing in ledger.standing()? {
         tracing::warn!("{}", standing.sentence());
@@ -109,6 +135,10 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         job: Mutex::new(None),
         jobs: AtomicU64::new(0),
         freed: Notify::new(),
+        progress: Progress::default(),
+        tallies: Tallies::default(),
+        closing: AtomicBool::new(false),
+        dismissed: watch::Sender::new(false),
     });
     let (stop, stopped) = oneshot::channel::<()>();
     let limit = vufleet_proto::MAX_MESSAGE_BYTES;
@@ -121,17 +151,12 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
     let router = tonic::transport::Server::builder()
         .http2_keepalive_interval(Some((core.options.lease / 5).min(KEEPALIVE)))
         .http2_keepalive_timeout(Some((core.options.lease / 2).min(KEEPALIVE_TIMEOUT)))
+        .max_concurrent_streams(STREAMS)
+        .http2_max_header_list_size(HEADERS)
+        .timeout(ANSWER)
+        .layer(admission::layer())
         .add_service(fleet)
         .add_service(operator);
-    let incoming = TcpListenerStream::new(listener);
-    let incoming = tokio_stream::StreamExt::map(incoming, |socket| {
-        if let Ok(socket) = &socket
-            && let Err(error) = socket.set_nodelay(true)
-        {
-            tracing::debug!(%error, "a connection keeps Nagle's algorithm");
-        }
-        socket
-    });
     let served = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {
         // An error means that the server was dropped, which ends it too.
         stopped.await.unwrap_or_default();
@@ -139,22 +164,37 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
     Ok(Server { address, stop, served, core })
 }
 
+/// Every role may knock, so that who has no business here is told so in words.
+fn door_options(security: &Security) -> door::Options {
+    let open_files =
+        nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE).map_or(1_024, |limit| limit.0);
+    door::Options {
+        security: security.clone(),
+        role: Role::Coordinator,
+        admits: Role::ALL.to_vec(),
+        protocol: Protocol::Http2,
+        limits: Limits::default().within(open_files),
+    }
+}
+
 impl Server {
     /// Where clients on this machine reach it.
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        format!("{}://{}", self.core.options.security.scheme(), self.address)
     }
 
-    /// Ends the job at hand, lets the agents go and closes the ledger.
-    pub async fn shutdown(self) -> anyhow::Result<()> {
-        self.core.end_job();
-        for _ in 0..100 {
-            if self.core.is_idle() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+    /// What connections and the autopilot share.
+    pub fn core(&self) -> Arc<Core> {
+        Arc::clone(&self.core)
+    }
+
+    /// Takes no more jobs, ends the one at hand, waiting at most so long for it, lets the agents go and closes the ledger.
+    pub async fn shutdown(self, patience: Duration) -> anyhow::Result<()> {
+        self.core.close();
+        if tokio::time::timeout(patience, self.core.idle()).await.is_err() {
+            tracing::warn!("the job at hand did not end within {} s; what it was doing is left", patience.as_secs());
         }
-        self.core.registry.dismiss();
+        self.core.dismissed.send_replace(true);
         if self.stop.send(()).is_err() {
             tracing::debug!("the server had ended before it was told to");
         }
@@ -162,6 +202,9 @@ impl Server {
         match tokio::time::timeout(Duration::from_secs(2), self.served).await {
             Ok(served) => served.context("the server's task died")?.context("the server ended with an error")?,
             Err(_) => tracing::debug!("some connections were still open at the end"),
+        }
+        if let Err(error) = self.core.record.with(|ledger| ledger.fold_log()).await {
+            tracing::warn!(%error, "the ledger's log stays beside it; nothing of it is lost");
         }
         Ok(())
     }
@@ -183,6 +226,9 @@ impl Core {
         let mut job = self.lock_job();
         if let Some(current) = &*job {
             return Err(current.name().to_owned());
+        }
+        if self.is_closing() {
+            return Err("its own end".to_owned());
         }
         let name = format!("{kind}-{}", self.jobs.fetch_add(1, Ordering::Relaxed) + 1);
         let (stop, stopped) = watch::channel(false);
@@ -217,12 +263,50 @@ impl Core {
     /// Frees the coordinator for another job.
     pub fn release(&self) {
         *self.lock_job() = None;
+        self.progress.clear();
         self.freed.notify_waiters();
     }
 
     /// The name of the job at hand.
     pub fn job_at_hand(&self) -> Option<String> {
         self.lock_job().as_ref().map(|job| job.name().to_owned())
+    }
+
+    /// From now on there are no new jobs; the one at hand is told to end. Its name, when there is one.
+    pub fn close(&self) -> Option<String> {
+        self.closing.store(true, Ordering::SeqCst);
+        self.end_job()
+    }
+
+    /// Whether this coordinator has been told to end.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Waits until agents are to go.
+    pub async fn dismissed(&self) {
+        if self.dismissed.subscribe().wait_for(|dismissed| *dismissed).await.is_err() {
+            tracing::debug!("nobody is left who could dismiss agents");
+        }
+    }
+
+    /// Waits until there is no job.
+    async fn idle(&self) {
+        loop {
+            let freed = self.freed.notified();
+            let mut freed = std::pin::pin!(freed);
+            freed.as_mut().enable();
+            if self.is_idle() {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// What kind of job is at hand.
+    pub fn job_kind(&self) -> Option<String> {
+        let job = self.lock_job();
+        job.as_ref().and_then(|job| job.job.rsplit_once('-')).map(|(kind, _)| kind.to_owned())
     }
 
     /// Whether there is no job.

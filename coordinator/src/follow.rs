@@ -93,10 +93,10 @@ pub async fn follow(
 }
 
 /// What a coordinator is at, if it answers soon: it may be back, and a network may have to come back first.
-async fn job_at_hand(url: &str) -> Option<String> {
+async fn job_at_hand(operator: &Operator) -> Option<String> {
     let deadline = Instant::now() + BACK;
     while Instant::now() < deadline {
-        if let Ok(mut operator) = Operator::dial(url).await
+        if let Ok(mut operator) = operator.dial_again().await
             && let Ok(reply) = operator.agents().await
         {
             return Some(reply.job);
@@ -233,7 +233,7 @@ impl<'a> Course<'a> {
     async fn cut_off(&mut self, why: &str) -> anyhow::Error {
         self.console.clear();
         let (url, job) = (self.operator.url(), self.job.as_deref().unwrap_or_default());
-        if !job.is_empty() && job_at_hand(url).await.as_deref() == Some(job) {
+        if !job.is_empty() && job_at_hand(&self.operator).await.as_deref() == Some(job) {
             return anyhow!(
                 "the connection to the coordinator at {url} broke ({why}); {job} goes on there without this terminal. What it \
                  measures is in the coordinator's ledger: vufleet report {job}; to end it: vufleet stop {job} --coordinator {url}"

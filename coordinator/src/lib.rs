@@ -14,7 +14,6 @@ pub mod interrupt;
 pub mod ledger;
 pub mod live;
 pub mod operator;
-pub mod plaintext;
 pub mod render;
 pub mod results;
 pub mod secrets;

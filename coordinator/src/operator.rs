@@ -9,9 +9,9 @@ use tonic::transport::{Channel, Endpoint};
 use vufleet_proto::MAX_MESSAGE_BYTES;
 use vufleet_proto::v1::operator_client::OperatorClient;
 use vufleet_proto::v1::{AgentsReply, AgentsRequest, Job, Progress, StopRequest, StudyRequest};
-
-/// How long a coordinator may take to answer the first packet.
-const DIAL: Duration = Duration::from_secs(5);
+use vufleet_trust::address::Security;
+use vufleet_trust::client;
+use vufleet_trust::identity::Role;
 
 /// How long a coordinator may take to answer a question (a job's stream apart).
 const ANSWER: Duration = Duration::from_secs(10);
@@ -21,28 +21,31 @@ const ANSWER: Duration = Duration::from_secs(10);
 pub struct Operator {
     client: OperatorClient<Channel>,
     url: String,
+    security: Security,
 }
 
 impl Operator {
-    /// Connects. The URL has passed [`crate::plaintext::url`].
-    pub async fn dial(url: &str) -> anyhow::Result<Operator> {
+    /// Connects. The URL has passed [`Security::url`].
+    pub async fn dial(url: &str, security: &Security) -> anyhow::Result<Operator> {
         let endpoint = Endpoint::from_shared(url.to_owned())
             .with_context(|| format!("{url} is not a coordinator's URL; write http://HOST:7411"))?
-            .connect_timeout(DIAL)
-            .tcp_nodelay(true)
             .http2_keep_alive_interval(Duration::from_secs(10))
             .keep_alive_timeout(Duration::from_secs(20))
             .keep_alive_while_idle(true);
-        let channel = endpoint.connect().await.with_context(|| {
-            format!("no coordinator answers at {url}; start one with `vufleet coordinator`, or check the address")
-        })?;
+        let channel = client::connect(&endpoint, security, Role::Operator).await;
+        let channel = channel.map_err(|why| anyhow::anyhow!("no connection to a coordinator at {url}: {why}"))?;
         let client = OperatorClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
-        Ok(Operator { client, url: url.to_owned() })
+        Ok(Operator { client, url: url.to_owned(), security: security.clone() })
     }
 
     /// Where the coordinator is.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The same over another connection.
+    pub async fn dial_again(&self) -> anyhow::Result<Operator> {
+        Operator::dial(&self.url, &self.security).await
     }
 
     /// Who is there.

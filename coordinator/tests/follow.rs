@@ -16,6 +16,9 @@ use vufleet::operator::Operator;
 use vufleet::results::Results;
 use vufleet_proto::v1::progress::Body;
 use vufleet_proto::v1::{Job, Line, Live};
+use vufleet_trust::address::{Plaintext, Security};
+
+const HERE: Security = Security::Plaintext(Plaintext::Loopback);
 
 #[derive(Clone, Default)]
 struct Paper(Arc<Mutex<Vec<u8>>>);
@@ -60,7 +63,7 @@ struct Scene {
 impl Scene {
     async fn begin(destination: Destination) -> Scene {
         let mut coordinator = scripted::serve().await;
-        let operator = Operator::dial(&coordinator.url).await.unwrap();
+        let operator = Operator::dial(&coordinator.url, &HERE).await.unwrap();
         let (nudges, mut received) = mpsc::channel(8);
         let (out, err) = (Paper::default(), Paper::default());
         let mut console = Console::plain(Box::new(out.clone()), Box::new(err.clone()));
@@ -226,6 +229,6 @@ async fn nobody_at_the_address_is_told_with_a_remedy() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let error = Operator::dial(&url).await.unwrap_err().to_string();
+    let error = Operator::dial(&url, &HERE).await.unwrap_err().to_string();
     assert!(error.contains(&url) && error.contains("vufleet coordinator"), "{error}");
 }

@@ -3,6 +3,7 @@
 
 pub mod logs;
 pub mod page;
+pub mod port;
 pub mod process;
 pub mod service;
 pub mod sheet;

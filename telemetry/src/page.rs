@@ -48,12 +48,9 @@ where
     Ok(())
 }
 
-/// Answers whoever connects, until there are no more connections. `admits` says why somebody is not answered.
-pub async fn serve<C>(
-    connections: impl Stream<Item = io::Result<C>>,
-    admits: impl Fn(&C) -> Result<(), String>,
-    source: Arc<dyn Source>,
-) where
+/// Answers whoever connects, until there are no more connections.
+pub async fn serve<C>(connections: impl Stream<Item = io::Result<C>>, source: Arc<dyn Source>)
+where
     C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let places = Arc::new(Semaphore::new(CONNECTIONS));
@@ -69,26 +66,22 @@ pub async fn serve<C>(
             }
             None => return,
         };
-        let refusal = admits(&connection).err();
         let source = Arc::clone(&source);
         tokio::spawn(async move {
             let _place = place;
-            if tokio::time::timeout(PATIENCE, answer(connection, refusal, source)).await.is_err() {
+            if tokio::time::timeout(PATIENCE, answer(connection, source)).await.is_err() {
                 tracing::debug!("somebody who asked for metrics did not take the answer");
             }
         });
     }
 }
 
-async fn answer<C>(connection: C, refusal: Option<String>, source: Arc<dyn Source>)
+async fn answer<C>(connection: C, source: Arc<dyn Source>)
 where
     C: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let service = service_fn(|request: Request<Incoming>| {
-        let response = match &refusal {
-            Some(why) => text(StatusCode::FORBIDDEN, format!("{why}\n")),
-            None => respond(request.method(), request.uri().path(), &source),
-        };
+        let response = respond(request.method(), request.uri().path(), &source);
         async move { Ok::<_, Infallible>(response) }
     });
     let served = http1::Builder::new()
@@ -170,11 +163,10 @@ mod tests {
     }
 
     /// What a page answers to these bytes, each connection's after the other.
-    async fn ask(source: Patient, refusal: Option<&'static str>, requests: &[&[u8]]) -> Vec<String> {
+    async fn ask(source: Patient, requests: &[&[u8]]) -> Vec<String> {
         let (clients, servers): (Vec<DuplexStream>, Vec<_>) = requests.iter().map(|_| duplex(64 * 1024)).unzip();
         let connections = tokio_stream::iter(servers.into_iter().map(Ok));
-        let admits = move |_: &DuplexStream| refusal.map_or(Ok(()), |why| Err(why.to_owned()));
-        serve(connections, admits, Arc::new(source)).await;
+        serve(connections, Arc::new(source)).await;
         let mut answers = Vec::new();
         for (mut client, request) in clients.into_iter().zip(requests) {
             client.write_all(request).await.unwrap();
@@ -189,7 +181,6 @@ mod tests {
     async fn it_tells_metrics_and_health_to_whoever_reads() {
         let answers = ask(
             Patient::default(),
-            None,
             &[
                 b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
                 b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n",
@@ -216,29 +207,23 @@ mod tests {
         let ill = Patient(Mutex::new(Some("no \"coordinator\"".to_owned())));
         let requests: [&[u8]; 2] =
             [b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n", b"GET /live HTTP/1.1\r\nHost: a\r\n\r\n"];
-        let answers = ask(ill, None, &requests).await;
+        let answers = ask(ill, &requests).await;
         assert!(answers[0].starts_with("HTTP/1.1 503 "), "{}", answers[0]);
         assert!(answers[0].contains(r#""reason":"no \"coordinator\"""#), "{}", answers[0]);
         assert!(answers[1].starts_with("HTTP/1.1 200 "), "{}", answers[1]);
     }
 
     #[tokio::test]
-    async fn who_may_not_read_is_told_why() {
-        let answers = ask(Patient::default(), Some("an agent"), &[b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n"]).await;
-        assert!(answers[0].starts_with("HTTP/1.1 403 ") && answers[0].ends_with("an agent\n"), "{}", answers[0]);
-    }
-
-    #[tokio::test]
     async fn what_is_no_request_or_too_large_a_one_ends_the_connection() {
         let large = [b"GET /metrics HTTP/1.1\r\nX: ".as_slice(), &[b'a'; 20_000], b"\r\n\r\n"].concat();
-        let answers = ask(Patient::default(), None, &[b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", &large]).await;
+        let answers = ask(Patient::default(), &[b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", &large]).await;
         assert!(!answers[0].contains("vufleet_one") && answers[1].starts_with("HTTP/1.1 431 "), "{answers:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_says_nothing_is_not_waited_for() {
         let begun = tokio::time::Instant::now();
-        let answers = ask(Patient::default(), None, &[b"GET /metrics HTT"]).await;
+        let answers = ask(Patient::default(), &[b"GET /metrics HTT"]).await;
         assert!(!answers[0].contains("vufleet_one"), "{answers:?}");
         assert!(begun.elapsed() <= PATIENCE, "{:?}", begun.elapsed());
     }

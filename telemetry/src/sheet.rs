@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, prometheus_text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, prometheus_text};
 use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 pub use prometheus_client::encoding::prometheus_text::CONTENT_TYPE;
@@ -55,6 +56,11 @@ impl Sheet<'_> {
             metric.encode_family(&labels)?.encode_gauge(&value)?;
         }
         Ok(())
+    }
+
+    /// How large things were, by bounds.
+    pub fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) -> fmt::Result {
+        histogram.encode(self.encoder.encode_descriptor(name, help, None, MetricType::Histogram)?)
     }
 
     /// Something that only grows.

@@ -5,4 +5,16 @@
 //! one rule for plaintext: loopback, or `--insecure` spelled out. What a peer may do once it is known is decided where it is
 //! done, not here.
 
+pub mod address;
+pub mod authority;
+pub mod certificate;
+pub mod client;
+pub mod credentials;
+pub mod files;
+pub mod host;
 pub mod identity;
+mod reason;
+pub mod server;
+mod stream;
+pub mod validity;
+mod verify;

@@ -9,6 +9,9 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 use tonic::transport::Endpoint;
 use vufleet_proto::v1::{Command, Event, fleet_client::FleetClient};
+use vufleet_trust::address::Security;
+use vufleet_trust::client;
+use vufleet_trust::identity::Role;
 
 /// Events that may wait inside one connection before the rest stays in the outbox.
 const IN_FLIGHT: usize = 256;
@@ -34,16 +37,14 @@ pub(super) async fn next_command(link: &mut Option<Link>) -> Result<Option<Comma
 }
 
 /// Connects to the coordinator at `url` and introduces this agent.
-pub(super) async fn dial(url: String, hello: Event) -> Result<Link, tonic::Status> {
-    let unavailable = |error: tonic::transport::Error| tonic::Status::unavailable(format!("{url}: {error}"));
-    let endpoint = Endpoint::from_shared(url.clone())
-        .map_err(unavailable)?
-        .connect_timeout(Duration::from_secs(5))
-        .tcp_nodelay(true)
+pub(super) async fn dial(url: String, security: Security, hello: Event) -> Result<Link, tonic::Status> {
+    let endpoint = Endpoint::from_shared(url)
+        .map_err(|error| tonic::Status::unavailable(error.to_string()))?
         .http2_keep_alive_interval(Duration::from_secs(2))
         .keep_alive_timeout(Duration::from_secs(5))
         .keep_alive_while_idle(true);
-    let channel = endpoint.connect().await.map_err(unavailable)?;
+    let channel = client::connect(&endpoint, &security, Role::Agent).await;
+    let channel = channel.map_err(|why| tonic::Status::unavailable(why.to_string()))?;
     let mut client = FleetClient::new(channel)
         .max_decoding_message_size(vufleet_proto::MAX_MESSAGE_BYTES)
         .max_encoding_message_size(vufleet_proto::MAX_MESSAGE_BYTES);

@@ -47,6 +47,7 @@ fn endings(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
         // Whoever caused it is told of with more to say.
         Some((_, RunEnd::Failed(why))) => (!has_culprit(fold)).then(|| Reason::Failed(why.clone())),
         Some((at_ns, RunEnd::Stopped)) => before_the_end(*at_ns).then_some(Reason::Stopped),
+        Some((at_ns, RunEnd::CoordinatorEnded)) => before_the_end(*at_ns).then_some(Reason::CoordinatorEnded),
         Some((_, RunEnd::Finished)) => measured.is_none().then_some(Reason::NeverStarted),
     };
     ending.into_iter().collect()
@@ -209,8 +210,9 @@ fn ended_early(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts) -> u32 {
         let mine = || fold.inside(measured.window).filter(|sample| sample.agent == agent.name);
         let died = mine().map(|sample| sample.ended).max().unwrap_or(0);
         let wanted = agent.vus * fold.profile.sessions_per_vu;
-        // Those that have done their transactions are gone for a good reason.
-        let last = mine().last().filter(|_| !measured.by_transactions);
+        // Those that have done their transactions are gone for a good reason, and so are those of a load that was ended.
+        let was_cut_off = !matches!(fold.run.end, None | Some((_, RunEnd::Finished)));
+        let last = mine().last().filter(|_| !measured.by_transactions && !was_cut_off);
         died.max(last.map_or(0, |sample| wanted.saturating_sub(sample.sessions)))
     };
     facts.driving.iter().map(of).sum()

@@ -42,6 +42,8 @@ pub enum Reason {
     Unfinished,
     /// By the operator, inside the window.
     Stopped,
+    /// By the coordinator's end in good order, inside the window.
+    CoordinatorEnded,
     /// The run could not go on.
     Failed(String),
     /// An agent is gone.
@@ -229,7 +231,11 @@ impl fmt::Display for Reason {
             Reason::NeverStarted => f.write_str("the load never started"),
             Reason::Unfinished => f.write_str("the coordinator ended before the run did"),
             Reason::Stopped => f.write_str("stopped by the operator"),
+            Reason::CoordinatorEnded => f.write_str("the coordinator was told to end"),
             Reason::Failed(why) | Reason::Outage(why) => f.write_str(why),
+            Reason::AgentLost { agent, at_s, reason } if *at_s <= 0.0 => {
+                write!(f, "agent {agent} was lost before the start: {reason}")
+            }
             Reason::AgentLost { agent, at_s, reason } => {
                 write!(f, "agent {agent} was lost {at_s:.1} s after the start: {reason}")
             }

@@ -178,6 +178,11 @@ impl Pilot {
         AbortOnDrop(task.abort_handle())
     }
 
+    /// Why the job was stopped.
+    pub(super) fn who_stopped(&self) -> String {
+        if self.core.is_closing() { super::COORDINATOR_ENDS.to_owned() } else { Halt::Stopped.message() }
+    }
+
     /// Whether the operator has said to stop.
     pub(super) fn is_stopped(&self) -> bool {
         *self.stopped.borrow()
@@ -202,7 +207,7 @@ impl Pilot {
 
     fn members(&self, role: &str, labels: &BTreeMap<String, String>) -> Vec<Agent> {
         let agents = self.core.registry.agents().into_iter();
-        agents.filter(|agent| agent.connected && agent.has_role(role) && agent.has_labels(labels)).collect()
+        agents.filter(|agent| agent.is_here() && agent.has_role(role) && agent.has_labels(labels)).collect()
     }
 
     /// Who of these is gone, and why.
@@ -217,6 +222,9 @@ impl Pilot {
         if agent.hello.boot != member.boot {
             return Some("its process was started again".to_owned());
         }
+        if let Some(goodbye) = agent.goodbye {
+            return Some(format!("it {goodbye}"));
+        }
         let silence = self.core.registry.silence(member.boot)?;
         (!agent.connected && silence > self.core.options.lease)
             .then(|| format!("it has not been heard of for {:.0} s", silence.as_secs_f64()))
@@ -226,6 +234,12 @@ impl Pilot {
     pub(super) fn is_connected(&self, member: &Member) -> bool {
         let agent = self.core.registry.agent(&member.name);
         agent.is_some_and(|agent| agent.connected && agent.hello.boot == member.boot)
+    }
+
+    /// Whether a member has been told to end and is still handing over what it has.
+    pub(super) fn is_leaving(&self, member: &Member) -> bool {
+        let agent = self.core.registry.agent(&member.name);
+        agent.is_some_and(|agent| agent.connected && agent.goodbye.is_some() && agent.hello.boot == member.boot)
     }
 
     /// When a member was last heard of, nanoseconds since the Unix epoch.
@@ -243,7 +257,7 @@ impl Pilot {
     pub(super) async fn await_fleet(&mut self) -> Result<(), Halt> {
         let deadline = Instant::now() + MUSTER;
         loop {
-            let here = self.core.registry.agents().iter().filter(|agent| agent.connected).count();
+            let here = self.core.registry.agents().iter().filter(|agent| agent.is_here()).count();
             if here >= self.job.agents as usize && !self.drivers().is_empty() {
                 return Ok(());
             }
@@ -272,6 +286,7 @@ impl Pilot {
 
     /// Shows what is true now.
     pub(super) fn show(&self, live: v1::Live) {
+        self.core.progress.show(&live);
         self.teller.live(self.figures.fill(live));
     }
 }

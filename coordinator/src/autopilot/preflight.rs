@@ -75,7 +75,7 @@ async fn findings(pilot: &mut Pilot, time: Duration) -> Result<Vec<Finding>, Hal
 
 /// Whether there is room for everything that the agents will send in that time.
 pub(super) async fn room(pilot: &Pilot, time: Duration) -> Result<(), Halt> {
-    let agents = pilot.core.registry.agents().iter().filter(|agent| agent.connected).count();
+    let agents = pilot.core.registry.agents().iter().filter(|agent| agent.is_here()).count();
     let interval = grid::interval(pilot.study.monitor.interval, pilot.study.schedule.measure);
     Ok(pilot.core.record.with(move |ledger| ledger.make_sure_of_room(agents, time, interval)).await?)
 }

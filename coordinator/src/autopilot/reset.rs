@@ -21,6 +21,7 @@ use super::actions::{self, OnFailure};
 use super::pilot::{Ask, Pilot};
 use super::preflight::answer;
 use super::{Halt, build};
+use crate::fleet::registry::Presence;
 use crate::ledger::StudyId;
 
 pub(super) use snapshot::{Copied, Ending};
@@ -328,7 +329,9 @@ pub(super) async fn end(pilot: &mut Pilot, ending: Ending) -> bool {
 /// An agent that was lost in a reset may be about to come back.
 async fn regroup(pilot: &mut Pilot) -> Result<(), Halt> {
     let deadline = Instant::now() + pilot.core.options.lease * RETURN_LEASES;
-    while pilot.core.registry.agents().iter().any(|agent| !agent.connected) && Instant::now() < deadline {
+    while pilot.core.registry.agents().iter().any(|agent| agent.presence() == Presence::Silent)
+        && Instant::now() < deadline
+    {
         pilot.rest(Duration::from_millis(200)).await?;
     }
     Ok(())

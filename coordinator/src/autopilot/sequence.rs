@@ -64,7 +64,7 @@ pub(super) async fn run(pilot: &mut Pilot, resumed: Option<Resumed>) -> Result<(
     let (state, message) = match &ended {
         Ok(()) if is_back => (StudyState::Finished, String::new()),
         Ok(()) => (StudyState::Failed, NOT_BACK.to_owned()),
-        Err(Halt::Stopped) => (StudyState::Interrupted, Halt::Stopped.message()),
+        Err(Halt::Stopped) => (StudyState::Interrupted, pilot.who_stopped()),
         Err(halt @ (Halt::Refused(_) | Halt::Short(_))) => (StudyState::Failed, halt.message()),
     };
     let written = set_state(pilot, &study_id, state, message).await;
@@ -154,7 +154,9 @@ impl Course<'_> {
         self.agenda.extend(plan, &past.counted);
         self.planned = plan.len() as u32;
         while let Some((planned, attempt)) = self.agenda.next() {
+            pilot.core.progress.plan(self.planned, self.agenda.left() + 1);
             self.one(pilot, &planned, attempt).await?;
+            pilot.core.progress.plan(self.planned, self.agenda.left());
         }
         Ok(())
     }
@@ -199,6 +201,7 @@ impl Course<'_> {
 async fn tell_verdict(pilot: &mut Pilot, planned: &PlannedRun, run: RunId) -> Result<bool, Halt> {
     let report = pilot.core.record.with(move |ledger| analysis::run(ledger, run)).await?;
     let verdict = report.verdict();
+    pilot.core.progress.made(verdict);
     if verdict != Verdict::Valid {
         let withhold = pilot.study.report.relative_only && !pilot.job.absolute;
         let reasons = report.sentences(withhold).join("; ");

@@ -36,6 +36,7 @@ impl Operator for OperatorService {
         let agents = self.core.registry.agents().into_iter().map(|agent| v1::AgentState {
             connected: agent.connected,
             silent_ms: self.core.registry.silence(agent.hello.boot).unwrap_or_default().as_millis() as u64,
+            goodbye: agent.goodbye.unwrap_or_default(),
             heartbeat: Some(agent.heartbeat),
             hello: Some(agent.hello),
             ..Default::default()
@@ -52,6 +53,11 @@ impl Operator for OperatorService {
 
     async fn submit(&self, request: Request<v1::Job>) -> Result<Response<Progress>, Status> {
         let job = request.into_inner();
+        if self.core.is_closing() {
+            return Err(Status::failed_precondition(
+                "this coordinator was told to end and takes no more jobs; submit it again when the next one is there",
+            ));
+        }
         let (name, stopped) = self.core.claim_soon(autopilot::kind_of(&job)).await.map_err(|current| {
             Status::failed_precondition(format!(
                 "this coordinator is busy with {current}; wait for it, or end it with `vufleet stop {current}`"

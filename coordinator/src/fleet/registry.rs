@@ -29,6 +29,11 @@ pub enum FleetEvent {
         /// What was recorded.
         event: Box<v1::Event>,
     },
+    /// An agent has been told to end, and does not come back.
+    Goodbye {
+        /// Which.
+        name: String,
+    },
     /// What an agent said about now.
     Heartbeat {
         /// Which.
@@ -49,11 +54,52 @@ pub struct Agent {
     pub heartbeat: v1::Heartbeat,
     /// Whether its stream is open.
     pub connected: bool,
+    /// Why it ends, once it has said so; as the end of "agent NAME ...".
+    pub goodbye: Option<String>,
     commands: mpsc::UnboundedSender<v1::Command>,
     stream: u64,
 }
 
+/// Whether an agent can be counted on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It is connected.
+    Connected,
+    /// Its stream broke, and it may come back.
+    Silent,
+    /// It has been told to end, and has said so.
+    Ended,
+}
+
+impl Presence {
+    /// All of them.
+    pub const ALL: [Presence; 3] = [Presence::Connected, Presence::Silent, Presence::Ended];
+
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Presence::Connected => "connected",
+            Presence::Silent => "silent",
+            Presence::Ended => "ended",
+        }
+    }
+}
+
 impl Agent {
+    /// Whether it can be counted on.
+    pub fn presence(&self) -> Presence {
+        match self.connected {
+            _ if self.goodbye.is_some() => Presence::Ended,
+            true => Presence::Connected,
+            false => Presence::Silent,
+        }
+    }
+
+    /// Whether it takes orders.
+    pub fn is_here(&self) -> bool {
+        self.presence() == Presence::Connected
+    }
+
     /// Whether it has a role.
     pub fn has_role(&self, role: &str) -> bool {
         self.hello.roles.iter().any(|own| own == role)
@@ -108,7 +154,7 @@ impl Registry {
         let stream = inner.streams;
         let (name, boot) = (hello.name.clone(), hello.boot);
         let heartbeat = v1::Heartbeat { uncertainty_ns: u64::MAX, ..Default::default() };
-        let agent = Agent { hello, heartbeat, connected: true, commands, stream };
+        let agent = Agent { hello, heartbeat, connected: true, goodbye: None, commands, stream };
         inner.agents.insert(name.clone(), agent);
         inner.heard.insert(boot, Instant::now());
         inner.tell(FleetEvent::Joined { name, boot });
@@ -125,6 +171,17 @@ impl Registry {
             // The last sender ends the stream of commands, so that an agent that is still there dials again.
             agent.commands = mpsc::unbounded_channel().0;
             inner.tell(FleetEvent::Left { name: name.to_owned() });
+        }
+    }
+
+    /// Notes that an agent ends, and why: from now on nobody counts on it.
+    pub fn goodbye(&self, name: &str, stream: u64, reason: String) {
+        let mut inner = self.lock();
+        if let Some(agent) = inner.agents.get_mut(name)
+            && agent.stream == stream
+        {
+            agent.goodbye = Some(reason);
+            inner.tell(FleetEvent::Goodbye { name: name.to_owned() });
         }
     }
 
@@ -220,11 +277,6 @@ impl Registry {
     pub fn agents(&self) -> Vec<Agent> {
         self.lock().agents.values().cloned().collect()
     }
-
-    /// Closes every stream.
-    pub fn dismiss(&self) {
-        self.lock().agents.clear();
-    }
 }
 
 impl Inner {
@@ -264,6 +316,21 @@ mod tests {
         registry.join(hello("a", 1), channel().0).unwrap();
         registry.leave("a", old);
         assert!(registry.agent("a").unwrap().connected);
+    }
+
+    #[test]
+    fn who_has_said_goodbye_is_not_counted_on_until_another_process_joins() {
+        let registry = Registry::default();
+        let stream = registry.join(hello("a", 1), channel().0).unwrap();
+        let presence = || registry.agent("a").unwrap().presence();
+        registry.goodbye("a", stream + 1, "of another stream".to_owned());
+        assert_eq!(presence(), Presence::Connected);
+        registry.goodbye("a", stream, "was told to end".to_owned());
+        assert_eq!(presence(), Presence::Ended);
+        registry.leave("a", stream);
+        assert_eq!(presence(), Presence::Ended, "it is not silent: it has said why");
+        registry.join(hello("a", 2), channel().0).unwrap();
+        assert_eq!(presence(), Presence::Connected);
     }
 
     #[test]

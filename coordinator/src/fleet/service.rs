@@ -3,7 +3,8 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
@@ -63,7 +64,7 @@ impl Fleet for FleetService {
             let (to_record, batch) = mpsc::channel(BATCH);
             let recorder =
                 tokio::spawn(record(Arc::clone(&core), name.clone(), boot, recorded, batch, commands.clone()));
-            listen(&core, &name, boot, events, &to_record, &commands).await;
+            listen(&core, &name, (boot, stream), events, &to_record, &commands).await;
             drop(to_record);
             // What has arrived is recorded before the agent counts as gone.
             if let Err(error) = recorder.await {
@@ -72,7 +73,12 @@ impl Fleet for FleetService {
             core.registry.leave(&name, stream);
             tracing::info!(agent = name, "left");
         });
-        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(outgoing).map(Ok))))
+        let core = Arc::clone(&self.core);
+        // An agent whose stream ends is told when that is because the coordinator does.
+        let last_word = tokio_stream::once(()).filter_map(move |()| {
+            core.is_closing().then(|| Err(Status::unavailable("the coordinator was told to end")))
+        });
+        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(outgoing).map(Ok).chain(last_word))))
     }
 }
 
@@ -99,7 +105,7 @@ fn tell(commands: &mpsc::UnboundedSender<Command>, body: command::Body) {
 async fn listen(
     core: &Core,
     name: &str,
-    boot: u64,
+    (boot, stream): (u64, u64),
     mut events: Streaming<Event>,
     to_record: &mpsc::Sender<Event>,
     commands: &mpsc::UnboundedSender<Command>,
@@ -108,6 +114,7 @@ async fn listen(
         let heard = tokio::select! {
             heard = events.message() => heard,
             () = to_record.closed() => return,
+            () = core.dismissed() => return,
         };
         let event = match heard {
             Ok(Some(event)) => event,
@@ -133,9 +140,14 @@ async fn listen(
                 });
                 core.registry.beat(name, heartbeat);
             }
+            Some(event::Body::Goodbye(goodbye)) => {
+                tracing::info!(agent = name, "it {}: nobody counts on it any more", goodbye.reason);
+                core.registry.goodbye(name, stream, goodbye.reason);
+            }
             Some(event::Body::Hello(_)) | None => {}
             Some(_) if event.seq > 0 => {
                 core.registry.heard(boot);
+                core.tallies.waiting.fetch_add(1, Ordering::Relaxed);
                 if to_record.send(event).await.is_err() {
                     return;
                 }
@@ -157,11 +169,19 @@ async fn record(
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while events.recv_many(&mut batch, BATCH).await > 0 {
+        let came = batch.len();
+        core.tallies.waiting.fetch_sub(came as i64, Ordering::Relaxed);
+        let known = batch.iter().filter(|event| event.seq <= recorded).count();
         let complete = keep_following(&mut batch, recorded);
+        core.tallies.duplicates.fetch_add(known as u64, Ordering::Relaxed);
+        core.tallies.refused.fetch_add((came - known - batch.len()) as u64, Ordering::Relaxed);
         let (agent, fresh) = (name.clone(), Arc::new(std::mem::take(&mut batch)));
         let seq = loop {
             let (agent, events_now) = (agent.clone(), Arc::clone(&fresh));
-            match core.record.with(move |ledger| ledger.record(&agent, boot, &events_now)).await {
+            let begun = Instant::now();
+            let written = core.record.with(move |ledger| ledger.record(&agent, boot, &events_now)).await;
+            core.tallies.wrote(fresh.len(), begun.elapsed(), written.as_ref().err().map(ToString::to_string));
+            match written {
                 Ok(seq) => break seq,
                 Err(error) => {
                     tracing::error!(%error, agent = name, "events could not be recorded");

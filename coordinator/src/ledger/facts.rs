@@ -92,6 +92,8 @@ pub enum RunEnd {
     Stopped,
     /// It could not go on.
     Failed(String),
+    /// The coordinator was told to end.
+    CoordinatorEnded,
 }
 
 /// Whose settings are the database's, where those of hosts have the names of agents.

@@ -6,15 +6,15 @@ use comfy_table::{Table, presets};
 use vufleet_proto::v1::{AgentState, Heartbeat};
 
 use crate::args::Agents;
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::operator::Operator;
-use crate::plaintext::{self, Plaintext};
 use crate::stdout;
 
 /// Lists.
 pub async fn run(args: Agents) -> anyhow::Result<Exit> {
-    let url = plaintext::url(&args.at.coordinator, Plaintext::from_flag(args.at.insecure))?;
-    let reply = Operator::dial(&url).await?.agents().await?;
+    let security = args.at.wire.security()?;
+    let url = security.url(&args.at.coordinator).map_err(Usage::from)?;
+    let reply = Operator::dial(&url, &security).await?.agents().await?;
     if reply.agents.is_empty() {
         println!("no agents at {url}; start one with: vufleet-agent --coordinator {url} --roles drive,observe");
     } else {
@@ -66,7 +66,12 @@ fn load(heartbeat: &Heartbeat) -> String {
 }
 
 fn state(agent: &AgentState) -> String {
-    if agent.connected { "connected".to_owned() } else { format!("silent for {} s", agent.silent_ms / 1_000) }
+    match agent.connected {
+        true if agent.goodbye.is_empty() => "connected".to_owned(),
+        true => format!("{}, and is about to", agent.goodbye),
+        false if agent.goodbye.is_empty() => format!("silent for {} s", agent.silent_ms / 1_000),
+        false => format!("{}, and did {} s ago", agent.goodbye, agent.silent_ms / 1_000),
+    }
 }
 
 #[cfg(test)]
@@ -92,6 +97,12 @@ mod tests {
             process_cpu_percent: 12.4,
             ..Heartbeat::default()
         };
+        let ended = AgentState {
+            hello: Some(hello("c")),
+            goodbye: "was told to end (SIGTERM)".into(),
+            silent_ms: 7_100,
+            ..Default::default()
+        };
         let gone = AgentState { hello: Some(hello("b")), silent_ms: 12_900, ..Default::default() };
         let here = AgentState {
             hello: Some(hello("a")),
@@ -100,12 +111,13 @@ mod tests {
             silent_ms: 1,
             ..Default::default()
         };
-        let text = table(&[gone, here]).to_string();
+        let text = table(&[gone, here, ended]).to_string();
         let lines: Vec<_> = text.lines().collect();
         for part in ["a ", "drive,observe", "host=db,zone=a", "0.1.0", "-1.25 ms, 0.08", "run 7: 16 sessions, 12 % CPU"]
         {
             assert!(lines[1].contains(part), "{part} in {text}");
         }
         assert!(lines[2].trim_start().starts_with("b ") && lines[2].contains("silent for 12 s"), "{text}");
+        assert!(lines[3].contains("was told to end (SIGTERM), and did 7 s ago"), "{text}");
     }
 }

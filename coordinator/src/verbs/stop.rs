@@ -3,15 +3,15 @@
 use anyhow::bail;
 
 use crate::args::Stop;
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::operator::Operator;
-use crate::plaintext::{self, Plaintext};
 
 /// Stops.
 pub async fn run(args: Stop) -> anyhow::Result<Exit> {
-    let url = plaintext::url(&args.at.coordinator, Plaintext::from_flag(args.at.insecure))?;
+    let security = args.at.wire.security()?;
+    let url = security.url(&args.at.coordinator).map_err(Usage::from)?;
     let asked = args.id.unwrap_or_default();
-    match Operator::dial(&url).await?.stop(&asked).await? {
+    match Operator::dial(&url, &security).await?.stop(&asked).await? {
         Some(stopped) => println!("stopped study {stopped}; what was measured is in the ledger"),
         None if asked.is_empty() => println!("nothing is running at {url}"),
         None => bail!("study {asked} is not running at {url}; leave the id out to stop whatever runs"),

@@ -5,6 +5,7 @@
 mod agents;
 mod arrivals;
 mod clocks;
+mod drains;
 mod faults;
 mod identity;
 mod interrupts;
@@ -12,6 +13,7 @@ mod lab;
 mod links;
 mod orphans;
 mod outage;
+mod pages;
 mod preparing;
 mod refusals;
 mod requirements;

@@ -118,7 +118,7 @@ fn a_send_queue_that_is_full_ends_the_load_and_loses_nothing() {
 /// Thirty kinds of transactions with long names: each interval tells of each.
 fn many_kinds(study: String) -> String {
     let oltp = "kind = \"oltp\"\nscript = \"read_write\"\ntables = 2\ntable_size = 1000\n";
-    let rest = "x".repeat(60);
+    let rest = "x".repeat(30);
     let kind = |number: u32| {
         format!(
             "\n[[workload.transactions]]\nname = \"kind_{number}_{rest}\"\nstatements = [\"SELECT {number}\"]\ntransaction = true\n"

@@ -94,8 +94,12 @@ impl Pilot {
             {
                 return Ok(Some(answer));
             }
-            if self.core.registry.agent(agent).is_none_or(|agent| !agent.connected) {
-                let what = format!("agent {agent} was lost while it was asked; look at its log");
+            let known = self.core.registry.agent(agent);
+            if known.as_ref().is_none_or(|agent| !agent.connected) {
+                let what = match known.and_then(|agent| agent.goodbye) {
+                    Some(goodbye) => format!("agent {agent} {goodbye} while it was asked"),
+                    None => format!("agent {agent} was lost while it was asked; look at its log"),
+                };
                 return Err(Halt::Refused(what));
             }
         }
@@ -114,7 +118,7 @@ impl Pilot {
     pub(in crate::autopilot) fn who_has(&self, command: &str, labels: &BTreeMap<String, String>) -> Option<String> {
         let mut agents = self.core.registry.agents().into_iter();
         let fits = |agent: &Agent| {
-            agent.connected && agent.has_labels(labels) && agent.hello.commands.iter().any(|name| name == command)
+            agent.is_here() && agent.has_labels(labels) && agent.hello.commands.iter().any(|name| name == command)
         };
         agents.find(fits).map(|agent| agent.hello.name)
     }

@@ -42,6 +42,7 @@ impl Flight<'_> {
         rested?;
         let end = match trouble {
             None => RunEnd::Finished,
+            Some(Trouble::Halt(Halt::Stopped)) if pilot.core.is_closing() => RunEnd::CoordinatorEnded,
             Some(Trouble::Halt(Halt::Stopped)) => RunEnd::Stopped,
             Some(trouble) => RunEnd::Failed(trouble.sentence()),
         };
@@ -89,8 +90,10 @@ impl Flight<'_> {
     /// Notes every agent that the end of the load found gone, with what it had not told yet. Returns one of them.
     async fn note_lost(&self, pilot: &Pilot, trouble: Option<&Trouble>) -> Result<Option<Trouble>, Halt> {
         let mut lost = None;
-        let is_missing = |member: &&Member| !pilot.is_connected(member) || self.is_awaited(pilot, member);
-        for member in self.everybody().iter().filter(is_missing) {
+        let is_gone = |member: &&Member| {
+            !pilot.is_connected(member) || pilot.is_leaving(member) || self.is_awaited(pilot, member)
+        };
+        for member in self.everybody().iter().filter(is_gone) {
             if matches!(trouble, Some(Trouble::AgentLost { agent, .. }) if *agent == member.name) {
                 continue; // noted when it was noticed
             }
@@ -150,6 +153,10 @@ impl Flight<'_> {
     fn is_awaited(&self, pilot: &Pilot, member: &Member) -> bool {
         // An agent that never got ready has nothing to stop, and says nothing.
         let at_work = self.drivers.contains(member) && pilot.has_crew(&member.name, self.run.0);
+        // One that has been told to end hands over what it has, and undoes what it holds, before it goes.
+        if pilot.is_leaving(member) {
+            return true;
+        }
         (at_work || !pilot.is_connected(member)) && pilot.absent(std::slice::from_ref(member)).is_none()
     }
 

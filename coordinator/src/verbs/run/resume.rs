@@ -27,7 +27,7 @@ impl Begun {
                 let record = Ledger::read_only(data)?.study(wanted)?;
                 (record.id.0, record.text)
             }
-            Fleet::At { url, .. } => Operator::dial(url).await?.study(wanted).await?,
+            Fleet::At { url, security, .. } => Operator::dial(url, security).await?.study(wanted).await?,
         };
         Begun::read(id, &text)
     }
