@@ -10,7 +10,7 @@ use super::audit::{Audit, assert_agrees, assert_agrees_but_for, assert_truthful}
 use super::hosts::DB;
 use super::lab::{Job, eventually, files};
 use super::partitions::{SLACK, fleet, is_undone, with_variant};
-use super::site::{Site, URL};
+use super::site::Site;
 
 /// What an agent that is killed may have had committed and not told of: its last interval and the one it was in.
 const UNTOLD: u64 = 400;
@@ -102,8 +102,7 @@ fn a_coordinator_that_is_away_for_longer_than_the_lease_leaves_nothing_behind() 
 impl Site {
     /// Goes on with the last study.
     pub fn resume(&self) -> super::lab::Ended {
-        let job: Job =
-            self.vufleet(super::hosts::OP, &format!("run --resume last --coordinator {URL} --insecure --out out"));
+        let job: Job = self.vufleet(super::hosts::OP, &format!("run --resume last {} --out out", self.reached()));
         job.end()
     }
 }

@@ -5,26 +5,42 @@ use std::process::Command;
 
 use nix::sys::signal::Signal;
 use vufleet_testbed::MariaDb;
+use vufleet_trust::authority::{Authority, Order};
+use vufleet_trust::files::Existing;
+use vufleet_trust::identity::{Identity, Role};
+use vufleet_trust::validity::Validity;
 
 use super::hosts::{COORD, DB, Hosts, Net, OP};
 use super::lab::{Ended, Job, Lab, agent_executable, eventually, fleet, study};
 use super::pulse::Pulse;
 
-/// Where the coordinator is, whatever way leads there.
-pub const URL: &str = "http://coord.lab:7411";
+/// Where the coordinator listens.
 pub const PORT: u16 = 7411;
+
+/// How the programs of a lab talk to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wire {
+    Certificates,
+    Insecure,
+}
 
 /// Hosts, a database with the tables of a small study, and a directory to work in.
 pub struct Site {
     pub lab: Lab,
     pub db: MariaDb,
     pub hosts: Hosts,
+    wire: Wire,
 }
 
 impl Site {
     /// None where there can be no hosts.
     pub fn new() -> Option<Site> {
         Site::with(|text| text)
+    }
+
+    /// Without certificates.
+    pub fn insecure() -> Option<Site> {
+        Some(Site { wire: Wire::Insecure, ..Site::new()? })
     }
 
     /// The same with another study.
@@ -34,11 +50,49 @@ impl Site {
         let text = study::small(&study::mariadb_with_control(&db)).replace("port = ", "host = \"db.lab\"\nport = ");
         let text = edit(text);
         let lab = Lab::new(&text);
-        let site = Site { lab, db, hosts };
+        let site = Site { lab, db, hosts, wire: Wire::Certificates };
+        site.certify();
         if !text.contains("kind = \"sql\"") {
             site.vufleet(DB, "schema build study.toml --data builder").end().expect(0);
         }
         Some(site)
+    }
+
+    /// Certificates of everybody, by an authority of this lab's own.
+    fn certify(&self) {
+        let authority = Authority::create("net", Validity::days(2)).unwrap();
+        let agents = ["load1", "load2", "load3", DB].map(|name| (Role::Agent, name));
+        for (role, name) in agents.into_iter().chain([(Role::Coordinator, COORD), (Role::Operator, OP)]) {
+            let identity = Identity::new(role, name).unwrap();
+            let hosts = if role == Role::Coordinator { vec!["coord.lab".parse().unwrap()] } else { Vec::new() };
+            let pair = authority.issue(&Order { identity, hosts, validity: Validity::days(1) }).unwrap();
+            pair.save(&self.certificates(name), &authority, Existing::Keep).unwrap();
+        }
+    }
+
+    fn certificates(&self, name: &str) -> PathBuf {
+        self.lab.path(&format!("certs-{name}"))
+    }
+
+    /// Where the coordinator is, whatever way leads there.
+    pub fn url(&self) -> &'static str {
+        match self.wire {
+            Wire::Certificates => "https://coord.lab:7411",
+            Wire::Insecure => "http://coord.lab:7411",
+        }
+    }
+
+    /// What a program that talks as `name` is told of it.
+    fn as_(&self, name: &str) -> String {
+        match self.wire {
+            Wire::Certificates => format!("--certs {}", self.certificates(name).display()),
+            Wire::Insecure => "--insecure".to_owned(),
+        }
+    }
+
+    /// What an operator types to reach the coordinator.
+    pub fn reached(&self) -> String {
+        format!("--coordinator {} {}", self.url(), self.as_(OP))
     }
 
     /// Starts `vufleet` on a host.
@@ -61,7 +115,7 @@ impl Site {
 
     fn coordinator_command(&self, options: &str) -> Command {
         let address = Net::Control.address(COORD);
-        let line = format!("coordinator --listen {address}:{PORT} --insecure {options}");
+        let line = format!("coordinator --listen {address}:{PORT} {} {options}", self.as_(COORD));
         self.hosts.on(COORD, &self.lab.vufleet(&line))
     }
 
@@ -73,8 +127,8 @@ impl Site {
 
     /// An agent that has not been started, named after its host.
     pub fn agent_command(&self, host: &str, roles: &str) -> Command {
-        let mut command = fleet::agent_command(URL, roles, host);
-        command.arg("--insecure");
+        let mut command = fleet::agent_command(self.url(), roles, host);
+        command.args(self.as_(host).split(' '));
         self.hosts.on(host, &command)
     }
 
@@ -92,7 +146,7 @@ impl Site {
 
     /// `vufleet agents`, a line each. A coordinator that is out of reach has none.
     pub fn agents(&self) -> Vec<String> {
-        let ended = self.vufleet(OP, &format!("agents --coordinator {URL} --insecure")).end();
+        let ended = self.vufleet(OP, &format!("agents {}", self.reached())).end();
         ended.out.lines().map(str::to_owned).collect()
     }
 
@@ -117,7 +171,7 @@ impl Site {
 
     /// The same from another host.
     pub fn run_on(&self, host: &str, options: &str) -> Job {
-        self.vufleet(host, &format!("run study.toml --coordinator {URL} --insecure --out out {options}"))
+        self.vufleet(host, &format!("run study.toml {} --out out {options}", self.reached()))
     }
 
     /// Waits until so many intervals of a run are in the ledger.
@@ -128,7 +182,7 @@ impl Site {
     /// Ends whatever runs, and waits until nothing does.
     pub fn stop_all(&self) {
         eventually("nothing runs", || {
-            let ended = self.vufleet(OP, &format!("stop --coordinator {URL} --insecure")).end();
+            let ended = self.vufleet(OP, &format!("stop {}", self.reached())).end();
             ended.out.contains("nothing") || ended.err.contains("nothing")
         });
     }
