@@ -10,8 +10,10 @@ use vufleet_proto::v1::{self, event::Body};
 
 use super::lab::{Lab, files};
 
-/// What clocks that are corrected from one interval to the next may move its edges by, beyond their uncertainty.
-const EDGE_NS: u64 = 2_000_000;
+/// What the edges of two intervals may be apart beyond the uncertainty of their clock: an edge is the mean of the instants at which
+/// an agent's threads cut, which is of one thread where the other ended before, and a start that was ordered too late is in the past.
+/// An interval that is lost is found by its number.
+const EDGE_NS: u64 = 500_000_000;
 
 /// What the virtual users of a study counted.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
