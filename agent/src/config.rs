@@ -37,7 +37,12 @@ pub struct Config {
     pub log_format: logs::Format,
     /// Where metrics and health are shown, if anywhere.
     pub metrics: Option<SocketAddr>,
+    /// Memory for events that no coordinator has recorded; beyond it the load stops.
+    pub send_queue_bytes: usize,
 }
+
+/// Of a host with a hundred sessions that sends everything ten times a second, this is a quarter of an hour.
+const SEND_QUEUE_MIB: usize = 256;
 
 /// A database server of this host, and how it is stopped and started around a copy of its files.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -134,6 +139,10 @@ struct Switches {
     /// [default: nowhere].
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<String>,
+    /// Memory for what the coordinator has not recorded yet, in MiB; beyond it the load stops and the run is invalid [default:
+    /// 256].
+    #[arg(long, value_name = "MIB")]
+    send_queue_mib: Option<usize>,
 }
 
 /// Every layer together, unchecked.
@@ -152,6 +161,7 @@ struct Layers {
     insecure: bool,
     log_format: Option<String>,
     metrics: Option<String>,
+    send_queue_mib: Option<usize>,
 }
 
 /// A list, or the same as comma-separated text (how the environment has it).
@@ -248,8 +258,18 @@ impl Config {
             snapshot: layers.snapshot,
             log_format: parse_log_format(flags.switches.log_format.or(layers.log_format).as_deref())?,
             metrics,
+            send_queue_bytes: queue_bytes(flags.switches.send_queue_mib.or(layers.send_queue_mib))?,
         })
     }
+}
+
+fn queue_bytes(mib: Option<usize>) -> anyhow::Result<usize> {
+    let mib = mib.unwrap_or(SEND_QUEUE_MIB);
+    ensure!(
+        (1..=1 << 20).contains(&mib),
+        "{mib} MiB is no size for the events that wait for the coordinator; give --send-queue-mib 1 or more, or leave it out"
+    );
+    Ok(mib << 20)
 }
 
 /// Who this agent is by its certificate, which has to be in order before anything is begun.

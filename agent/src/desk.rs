@@ -165,6 +165,13 @@ impl Desk {
         self.ending.as_ref().is_some_and(|crew| !crew.is_over())
     }
 
+    /// Ends the run at hand for a reason of this agent's own.
+    pub fn give_up(&mut self, message: String) {
+        if let Some(run) = self.run.take() {
+            self.phase(run.number, v1::Phase { kind: phase::Kind::Failed as i32, message, ..Default::default() });
+        }
+    }
+
     /// Ends everything because nobody is there to answer for it, and leaves word of that.
     pub fn lease_lost(&mut self) {
         if let Some(run) = &self.run {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use prost::Message;
 use tokio::sync::mpsc;
 use vufleet_proto::v1::{Event, event::Body};
 
@@ -26,12 +27,22 @@ impl Outlet {
     }
 }
 
+/// An event, and what it takes on the wire.
+#[derive(Debug)]
+struct Kept {
+    event: Event,
+    bytes: usize,
+}
+
 /// Numbers events and remembers those that the coordinator has not recorded yet.
 ///
-/// Its size is bounded by the lease: a coordinator that is silent for that long ends the load, and with it the events.
+/// It grows for as long as nobody records them. The uplink bounds that twice: a coordinator that is silent for longer than
+/// the lease ends the load, and with it the events; and so does a queue that has become too large before.
 #[derive(Debug, Default)]
 pub struct Outbox {
-    events: VecDeque<Event>,
+    events: VecDeque<Kept>,
+    /// Of all of them.
+    bytes: usize,
     last_seq: u64,
     /// How many of `events` have been handed to the present connection.
     handed: usize,
@@ -41,12 +52,15 @@ impl Outbox {
     /// Takes in an event.
     pub fn push(&mut self, run: u64, body: Body) {
         self.last_seq += 1;
-        self.events.push_back(Event { seq: self.last_seq, run, body: Some(body) });
+        let event = Event { seq: self.last_seq, run, body: Some(body) };
+        let bytes = event.encoded_len();
+        self.bytes += bytes;
+        self.events.push_back(Kept { event, bytes });
     }
 
     /// The next event for the present connection.
     pub fn next(&self) -> Option<&Event> {
-        self.events.get(self.handed)
+        self.events.get(self.handed).map(|kept| &kept.event)
     }
 
     /// The event that [`next`](Outbox::next) showed is on its way.
@@ -56,8 +70,8 @@ impl Outbox {
 
     /// Everything up to `seq` is recorded.
     pub fn acknowledged(&mut self, seq: u64) {
-        while self.events.front().is_some_and(|event| event.seq <= seq) {
-            self.events.pop_front();
+        while self.events.front().is_some_and(|kept| kept.event.seq <= seq) {
+            self.bytes -= self.events.pop_front().map_or(0, |kept| kept.bytes);
             self.handed = self.handed.saturating_sub(1);
         }
     }
@@ -68,15 +82,16 @@ impl Outbox {
         self.acknowledged(recorded);
         self.handed = 0;
         self.last_seq = recorded;
-        for event in &mut self.events {
+        for kept in &mut self.events {
             self.last_seq += 1;
-            event.seq = self.last_seq;
+            kept.event.seq = self.last_seq;
         }
     }
 
     /// Forgets everything: nobody may have it.
     pub fn clear(&mut self) {
         self.events.clear();
+        self.bytes = 0;
         self.handed = 0;
     }
 
@@ -88,6 +103,11 @@ impl Outbox {
     /// Events that are not known to be recorded.
     pub fn len(&self) -> usize {
         self.events.len()
+    }
+
+    /// What they take on the wire together.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether everything is recorded.
@@ -155,5 +175,19 @@ mod tests {
         assert!(outbox.is_empty() && outbox.next().is_none());
         outbox.push(9, Body::Notice(Notice::default()));
         assert_eq!(drain(&mut outbox), [4]);
+    }
+    #[test]
+    fn its_size_is_that_of_what_is_not_recorded() {
+        let mut outbox = filled(2);
+        let small = outbox.bytes();
+        let text = "x".repeat(10_000);
+        outbox.push(3, Body::Notice(Notice { text, ..Default::default() }));
+        assert!(outbox.bytes() > small + 10_000, "{}", outbox.bytes());
+        outbox.rewind(0);
+        outbox.acknowledged(3);
+        assert_eq!(outbox.bytes(), 0);
+        let mut cleared = filled(9);
+        cleared.clear();
+        assert_eq!(cleared.bytes(), 0);
     }
 }

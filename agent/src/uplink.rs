@@ -24,6 +24,8 @@ use crate::observe::meter::ProcessMeter;
 use crate::outbox::{Outbox, Outlet};
 use crate::vitals::Vitals;
 
+/// Places of a connection's queue that recorded events leave free.
+const ROOM_FOR_NOW: usize = 16;
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// How often the lease is looked at and a lost connection dialled again.
 const ROUND: Duration = Duration::from_millis(200);
@@ -118,6 +120,7 @@ impl Uplink {
                 _ = heartbeat.tick() => self.beat(),
                 _ = round.tick() => {
                     self.watch_lease();
+                    self.watch_outbox();
                     self.write_down();
                     if self.link.is_none() && dial.is_none() {
                         dial = Some(self.dial());
@@ -173,7 +176,8 @@ impl Uplink {
         });
     }
 
-    fn dial(&self) -> Dial {
+    fn dial(&mut self) -> Dial {
+        self.lease.dial(Instant::now());
         let hello = Event { seq: 0, run: 0, body: Some(Body::Hello(self.hello())) };
         Box::pin(dial(self.config.coordinator.clone(), self.config.security.clone(), hello, pause(self.refusals)))
     }
@@ -213,7 +217,6 @@ impl Uplink {
     fn take(&mut self, command: Result<Option<Command>, tonic::Status>) -> anyhow::Result<()> {
         match command {
             Ok(Some(command)) => {
-                self.lease.renew();
                 if let Some(body) = command.body {
                     self.obey(body);
                 }
@@ -242,6 +245,7 @@ impl Uplink {
             command::Body::Welcome(welcome) => self.welcomed(&welcome),
             command::Body::Ack(ack) => self.outbox.acknowledged(ack.seq),
             command::Body::ClockEcho(echo) => {
+                self.lease.answered(echo.sent_ns);
                 let received = self.clock.monotonic_ns(Instant::now());
                 self.estimator.exchange(&self.clock, echo.sent_ns, echo.coordinator_ns, received);
             }
@@ -253,6 +257,7 @@ impl Uplink {
         self.complaint.clear();
         self.refusals = 0;
         self.lease.set_length(Duration::from_nanos(welcome.lease_ns));
+        self.lease.welcomed();
         tracing::info!(coordinator = self.config.coordinator, version = welcome.version, "joined");
         service::status(&format!("joined the coordinator at {}", self.config.coordinator));
         self.vitals.send_modify(|vitals| vitals.joins += 1);
@@ -310,28 +315,45 @@ impl Uplink {
     }
 
     fn probe(&mut self) -> u64 {
-        let sent_ns = self.clock.monotonic_ns(Instant::now());
-        self.send_now(Body::ClockProbe(v1::ClockProbe { sent_ns }));
+        let now = Instant::now();
+        let sent_ns = self.clock.monotonic_ns(now);
+        if self.send_now(Body::ClockProbe(v1::ClockProbe { sent_ns })) {
+            self.lease.ask(sent_ns, now);
+        }
         sent_ns
     }
 
-    /// Sends what is only true now; where the connection is full, it is not worth waiting.
-    fn send_now(&mut self, body: Body) {
-        if let Some(link) = &self.link
-            && link.events.try_send(Event { seq: 0, run: 0, body: Some(body) }).is_err()
-        {
+    /// Sends what is only true now; where the connection is full, it is not worth waiting. Whether it is on its way.
+    fn send_now(&mut self, body: Body) -> bool {
+        let event = Event { seq: 0, run: 0, body: Some(body) };
+        let is_sent = self.link.as_ref().is_some_and(|link| link.events.try_send(event).is_ok());
+        if !is_sent {
             tracing::debug!("the connection to the coordinator is full or closed");
         }
+        is_sent
     }
 
-    /// Hands recorded events to the connection as long as it takes them.
+    /// Hands recorded events to the connection as long as it takes them, and leaves room for what is about now: a coordinator
+    /// that is behind with them is there all the same.
     fn hand_over(&mut self) {
         let Some(link) = self.link.as_ref().filter(|link| link.welcomed) else { return };
-        while let Some(event) = self.outbox.next() {
+        while let Some(event) = self.outbox.next().filter(|_| link.events.capacity() > ROOM_FOR_NOW) {
             if link.events.try_send(event.clone()).is_err() {
                 return;
             }
             self.outbox.handed_over();
+        }
+    }
+
+    /// Ends the load where what it has to tell is not taken from this agent: memory is not endless, and nothing is thrown away.
+    fn watch_outbox(&mut self) {
+        if self.outbox.bytes() > self.config.send_queue_bytes && self.desk.run() != 0 {
+            let message = format!(
+                "its send queue is full ({} MiB): the coordinator, or the network to it, takes events more slowly than they come; the load was stopped",
+                self.config.send_queue_bytes >> 20
+            );
+            tracing::error!("{message}");
+            self.desk.give_up(message);
         }
     }
 

@@ -11,6 +11,7 @@ pub mod counters;
 mod drift;
 pub mod fold;
 mod footprint;
+mod hang;
 pub mod host;
 mod judge;
 mod judged;

@@ -49,6 +49,11 @@ const HEADERS: u32 = 16 * 1024;
 /// How long a call may take to be received and answered; what it streams afterwards takes as long as it takes.
 const ANSWER: Duration = Duration::from_secs(30);
 
+/// How often a connection that is silent is asked for a sign of life, and how long that is waited for: together less than the
+/// lease, whose end on this side is that of a connection which is not there.
+const KEEPALIVE: Duration = Duration::from_secs(2);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// How long a job that has told its end may take to be gone.
 const LAST_MOMENT: Duration = Duration::from_millis(500);
 
@@ -159,8 +164,8 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         .max_decoding_message_size(limit)
         .max_encoding_message_size(limit);
     let router = tonic::transport::Server::builder()
-        .http2_keepalive_interval(Some(Duration::from_secs(2)))
-        .http2_keepalive_timeout(Some(Duration::from_secs(5)))
+        .http2_keepalive_interval(Some((core.options.lease / 5).min(KEEPALIVE)))
+        .http2_keepalive_timeout(Some((core.options.lease / 2).min(KEEPALIVE_TIMEOUT)))
         .max_concurrent_streams(STREAMS)
         .http2_max_header_list_size(HEADERS)
         .timeout(ANSWER)
@@ -287,6 +292,11 @@ impl Core {
         *self.lock_job() = None;
         self.progress.clear();
         self.freed.notify_waiters();
+    }
+
+    /// The name of the job at hand.
+    pub fn job_at_hand(&self) -> Option<String> {
+        self.lock_job().as_ref().map(|job| job.name().to_owned())
     }
 
     /// From now on there are no new jobs; the one at hand is told to end. Its name, when there is one.

@@ -2,6 +2,7 @@
 //! stop that keeps what was measured. A second Ctrl-C leaves at once.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use tokio::sync::mpsc;
@@ -13,6 +14,9 @@ use crate::exit::Exit;
 use crate::live::Console;
 use crate::operator::Operator;
 use crate::results::Results;
+
+/// How long a coordinator whose stream broke is looked for.
+const BACK: Duration = Duration::from_secs(10);
 
 /// What reaches a verb from beside the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,8 +79,8 @@ pub async fn follow(
                         return course.end(&finished).map(Ended::Job);
                     }
                 }
-                Ok(None) => return Err(course.cut_off("it closed the stream")),
-                Err(status) => return Err(course.cut_off(status.message())),
+                Ok(None) => return Err(course.cut_off("it closed the stream").await),
+                Err(status) => return Err(course.cut_off(status.message()).await),
             },
             Some(nudge) = nudges.recv() => {
                 if let Some(ended) = course.nudged(nudge)? {
@@ -86,6 +90,20 @@ pub async fn follow(
             answer = Course::answered(&mut course.stopping), if course.stopping.is_some() => course.stop_answered(answer),
         }
     }
+}
+
+/// What a coordinator is at, if it answers soon: it may be back, and a network may have to come back first.
+async fn job_at_hand(operator: &Operator) -> Option<String> {
+    let deadline = Instant::now() + BACK;
+    while Instant::now() < deadline {
+        if let Ok(mut operator) = operator.dial_again().await
+            && let Ok(reply) = operator.agents().await
+        {
+            return Some(reply.job);
+        }
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    None
 }
 
 /// What is known about the job so far.
@@ -211,8 +229,16 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn cut_off(&mut self, why: &str) -> anyhow::Error {
+    /// Nobody tells any more. A connection that broke is no job that ended: whoever can be asked is asked.
+    async fn cut_off(&mut self, why: &str) -> anyhow::Error {
         self.console.clear();
+        let (url, job) = (self.operator.url(), self.job.as_deref().unwrap_or_default());
+        if !job.is_empty() && job_at_hand(&self.operator).await.as_deref() == Some(job) {
+            return anyhow!(
+                "the connection to the coordinator at {url} broke ({why}); {job} goes on there without this terminal. What it \
+                 measures is in the coordinator's ledger: vufleet report {job}; to end it: vufleet stop {job} --coordinator {url}"
+            );
+        }
         let id = self.study_id.as_deref();
         let id =
             id.map_or(String::new(), |id| format!(": vufleet report {id}, or go on with vufleet run --resume {id}"));

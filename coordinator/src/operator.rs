@@ -25,6 +25,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub struct Operator {
     client: OperatorClient<Channel>,
     url: String,
+    security: Security,
 }
 
 impl Operator {
@@ -43,7 +44,7 @@ impl Operator {
         let channel = client::connect(&endpoint, security, Role::Operator).await;
         let channel = channel.map_err(|why| anyhow::anyhow!("no connection to a coordinator at {url}: {why}"))?;
         let client = OperatorClient::new(channel).max_decoding_message_size(MAX_MESSAGE_BYTES);
-        let mut operator = Operator { client, url: url.to_owned() };
+        let mut operator = Operator { client, url: url.to_owned(), security: security.clone() };
         operator.greet().await?;
         Ok(operator)
     }
@@ -73,6 +74,11 @@ impl Operator {
     /// Where the coordinator is.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The same over another connection.
+    pub async fn dial_again(&self) -> anyhow::Result<Operator> {
+        Operator::dial(&self.url, &self.security).await
     }
 
     /// Who is there.

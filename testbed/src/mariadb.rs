@@ -42,6 +42,7 @@ pub struct Login {
 pub struct Builder {
     options: Vec<(String, String)>,
     tls: bool,
+    namespace: Option<String>,
 }
 
 impl Builder {
@@ -54,6 +55,12 @@ impl Builder {
     /// Gives the server a certificate for `localhost` and 127.0.0.1, and an authority to verify it with.
     pub fn tls(mut self) -> Self {
         self.tls = true;
+        self
+    }
+
+    /// Starts the server in a network namespace (of `ip netns`), where it listens on every address.
+    pub fn namespace(mut self, name: &str) -> Self {
+        self.namespace = Some(name.to_owned());
         self
     }
 
@@ -226,7 +233,15 @@ impl MariaDb {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.server);
+        // `ip` becomes the server, with its process id.
+        let (mut command, address) = match &self.builder.namespace {
+            None => (Command::new(&self.server), "127.0.0.1"),
+            Some(name) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", name]).arg(&self.server);
+                (command, "0.0.0.0")
+            }
+        };
         command
             .arg("--no-defaults")
             .args(template::SETTINGS)
@@ -237,7 +252,8 @@ impl MariaDb {
             .arg(option("init-file", self.file("init.sql")))
             .arg(option("log-error", self.log()))
             .arg(format!("--port={}", self.port))
-            .args(["--bind-address=127.0.0.1", "--skip-name-resolve", "--performance-schema=OFF"])
+            .arg(format!("--bind-address={address}"))
+            .args(["--skip-name-resolve", "--performance-schema=OFF"])
             .args(template::run_as());
         if self.builder.tls {
             command

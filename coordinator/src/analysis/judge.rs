@@ -7,6 +7,7 @@ use vufleet_scenarios::session::FaultKind;
 
 use super::fold::Fold;
 use super::footprint;
+use super::hang::hung_agents;
 use super::host::Allowed;
 use super::measure::Measured;
 use super::missing::missing_samples;
@@ -103,7 +104,10 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
     if connected < facts.sessions {
         reasons.push(Reason::TooFewSessions { connected, wanted: facts.sessions });
     }
-    reasons.extend(outage(fold, measured, facts).map(Reason::Outage));
+    match outage(fold, measured, facts) {
+        Some(outage) => reasons.push(Reason::Outage(outage)),
+        None => reasons.extend(hung_agents(fold, measured, facts)),
+    }
     if measured.work.transactions() == 0.0 {
         let words = first_words(fold, measured);
         reasons.push(Reason::NothingDone { failed: Some(measured.work.failed as u64), words });

@@ -31,6 +31,9 @@ impl Verdict {
     }
 }
 
+/// Sessions of one agent that hardly all stand still at the same time because of each other.
+const CROWD: u32 = 8;
+
 /// One thing that was found against a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,6 +63,17 @@ pub enum Reason {
         agent: String,
         /// In its own words.
         message: String,
+    },
+    /// An agent did nothing for a while.
+    AgentHung {
+        /// Which.
+        agent: String,
+        /// Seconds after the start of the load.
+        from_s: f64,
+        /// Seconds.
+        for_s: f64,
+        /// Of that agent.
+        sessions: u32,
     },
     /// Not every session was there when the window began.
     TooFewSessions {
@@ -203,6 +217,8 @@ impl Reason {
     pub fn verdict(&self) -> Verdict {
         match self {
             Reason::Witness { verdict, .. } => *verdict,
+            // A few sessions may all wait for locks, which is the database's to show.
+            Reason::AgentHung { sessions, .. } if *sessions < CROWD => Verdict::Degraded,
             Reason::DriverBusy { .. }
             | Reason::DriverHeld { .. }
             | Reason::Errors { .. }
@@ -254,6 +270,11 @@ impl fmt::Display for Reason {
                 write!(f, "agent {agent} was lost {at_s:.1} s after the start: {reason}")
             }
             Reason::AgentFailed { agent, message } => write!(f, "agent {agent} gave up: {message}"),
+            Reason::AgentHung { agent, from_s, for_s, sessions } => write!(
+                f,
+                "no transaction of agent {agent} ({sessions} sessions) succeeded for {for_s:.0} s, from {from_s:.1} s after the \
+                 start; look at its way to the database"
+            ),
             Reason::TooFewSessions { connected, wanted } => {
                 write!(f, "{connected} of {wanted} sessions were connected when the window began")
             }

@@ -41,7 +41,11 @@ impl Operator for OperatorService {
             ..Default::default()
         });
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Ok(Response::new(v1::AgentsReply { agents: agents.collect(), version }))
+        Ok(Response::new(v1::AgentsReply {
+            agents: agents.collect(),
+            version,
+            job: self.core.job_at_hand().unwrap_or_default(),
+        }))
     }
 
     type SubmitStream = Progress;

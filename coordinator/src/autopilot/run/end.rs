@@ -91,7 +91,9 @@ impl Flight<'_> {
     /// Notes every agent that the end of the load found gone, with what it had not told yet. Returns one of them.
     async fn note_lost(&self, pilot: &Pilot, trouble: Option<&Trouble>) -> Result<Option<Trouble>, Halt> {
         let mut lost = None;
-        let is_gone = |member: &&Member| !pilot.is_connected(member) || pilot.is_leaving(member);
+        let is_gone = |member: &&Member| {
+            !pilot.is_connected(member) || pilot.is_leaving(member) || self.is_awaited(pilot, member)
+        };
         for member in self.everybody().iter().filter(is_gone) {
             if matches!(trouble, Some(Trouble::AgentLost { agent, .. }) if *agent == member.name) {
                 continue; // noted when it was noticed
@@ -99,12 +101,21 @@ impl Flight<'_> {
             let (agent, at_ns) = (member.name.clone(), pilot.last_heard_ns(member));
             let reason = pilot
                 .absent(std::slice::from_ref(member))
-                .map_or_else(|| "its connection broke and it has not come back".to_owned(), |(_, reason)| reason);
+                .map_or_else(|| self.why_missing(pilot, member), |(_, reason)| reason);
             let trouble = Trouble::AgentLost { agent, at_ns, reason };
             self.note(pilot, &trouble).await?;
             lost.get_or_insert(trouble);
         }
         Ok(lost)
+    }
+
+    fn why_missing(&self, pilot: &Pilot, member: &Member) -> String {
+        if pilot.is_connected(member) {
+            // What it tells later changes nothing any more: a report would say one thing now and another then.
+            format!("it has not told its end within {} s of the end of the load", STOP_PATIENCE.as_secs())
+        } else {
+            "its connection broke and it has not come back".to_owned()
+        }
     }
 
     async fn note(&self, pilot: &Pilot, trouble: &Trouble) -> Result<(), Halt> {

@@ -80,6 +80,11 @@ impl Job {
         self.await_that(&format!("it says {words:?}"), || std::fs::read_to_string(&err).unwrap().contains(words));
     }
 
+    /// Whether it has ended by itself.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Waits for its end.
     pub fn end(mut self) -> Ended {
         let begun = Instant::now();

@@ -9,6 +9,7 @@ pub mod page;
 pub mod procs;
 pub mod puppet;
 pub mod study;
+pub mod wall;
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
