@@ -1,11 +1,13 @@
 //! The agent's settings: defaults, then a file, then the environment, then flags; the last one wins.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use clap::{Args, Parser};
 use serde::Deserialize;
+use vufleet_telemetry::{logs, port};
 use vufleet_trust::address::Security;
 use vufleet_trust::credentials::Credentials;
 use vufleet_trust::identity::{self as trust, Identity};
@@ -25,14 +27,16 @@ pub struct Config {
     pub labels: BTreeMap<String, String>,
     /// Threads for virtual users.
     pub threads: usize,
-    /// Whether studies may run the commands below.
+    /// Whether studies may do more here than drive and ask: change the database, run the commands below.
     pub allow_control: bool,
     /// Commands of this host that studies may ask for by name: program and arguments.
     pub commands: BTreeMap<String, Vec<String>>,
     /// The server whose files studies may have copied and put back.
     pub snapshot: Option<ServerFiles>,
     /// How log lines look.
-    pub log_format: LogFormat,
+    pub log_format: logs::Format,
+    /// Where metrics and health are shown, if anywhere.
+    pub metrics: Option<SocketAddr>,
 }
 
 /// A database server of this host, and how it is stopped and started around a copy of its files.
@@ -66,15 +70,6 @@ impl Role {
     }
 }
 
-/// How log lines look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people.
-    Text,
-    /// For machines.
-    Json,
-}
-
 /// What is typed.
 #[derive(Debug, Parser)]
 #[command(
@@ -82,12 +77,15 @@ pub enum LogFormat {
     version,
     about = "One host's share of a vufleet: virtual users, and samples of a host and its database",
     after_help = "Settings come from defaults, then --config FILE (TOML), then VUFLEET_AGENT_* variables, then flags.\n\
-                  Log level: RUST_LOG=info (default), debug, trace.\n\n\
+                  Log level: VUFLEET_LOG, or RUST_LOG: error, warn, info (default), debug, trace.\n\
+                  SIGTERM or Ctrl-C: the load stops, variants are undone, what was recorded is handed over (40 s at most);\n\
+                  a second one, a second later or more, ends it at once.\n\n\
                   Examples:\n  \
                   vufleet-agent --coordinator https://coordinator:7411 --certs certs/agent-load-1 --roles drive\n  \
                   vufleet-agent --coordinator http://127.0.0.1:7411 --roles drive --name load-1 --label zone=a\n  \
-                  vufleet-agent --coordinator http://127.0.0.1:7411 --roles observe --name db-1 --label host=db\n\n\
-                  Exit codes: 0 told to stop, 1 the coordinator refused this agent, 2 usage."
+                  vufleet-agent --coordinator http://127.0.0.1:7411 --roles observe --name db-1 --label host=db\n  \
+                  vufleet-agent --coordinator http://127.0.0.1:7411 --metrics 127.0.0.1:7413 --log-format json\n\n\
+                  Exit codes: 0 told to end, 1 the coordinator refused this agent, 2 usage, 130 told to end twice."
 )]
 pub struct Flags {
     /// TOML file with the same keys as the flags below, labels as a table; and [commands], by name, each a list of the
@@ -119,8 +117,8 @@ pub struct Flags {
 
 #[derive(Debug, Args)]
 struct Switches {
-    /// Let studies run the commands of this host that --config names; what they may ask of the database is up to their
-    /// login.
+    /// Let studies do more through this agent than drive vufleet's own workloads and ask questions: send statements that change the
+    /// database (variants, resets, setup, loads of their own), and run what --config names under [commands] and [snapshot].
     #[arg(long)]
     allow_control: bool,
     /// Directory of this agent's certificates (ca.crt, tls.crt, tls.key): TLS on both sides; `vufleet certs` makes them.
@@ -132,6 +130,10 @@ struct Switches {
     /// Log lines: text or json [default: text].
     #[arg(long, value_name = "FORMAT")]
     log_format: Option<String>,
+    /// Show metrics (/metrics, for Prometheus), health (/health) and life (/live) at this address, for example 127.0.0.1:7413
+    /// [default: nowhere].
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<String>,
 }
 
 /// Every layer together, unchecked.
@@ -149,6 +151,7 @@ struct Layers {
     certs: Option<PathBuf>,
     insecure: bool,
     log_format: Option<String>,
+    metrics: Option<String>,
 }
 
 /// A list, or the same as comma-separated text (how the environment has it).
@@ -197,6 +200,8 @@ impl Config {
         let security = Security::from_flags(flags.switches.certs.or(layers.certs), insecure)?;
         let coordinator = security.url(&coordinator)?;
         let identity = identity(&security)?;
+        let metrics =
+            flags.switches.metrics.or(layers.metrics).map(|text| metrics_address(&text, &security)).transpose()?;
         let roles = if flags.roles.is_empty() {
             layers.roles.map_or_else(|| vec!["drive".to_owned(), "observe".to_owned()], OneOrMore::into_vec)
         } else {
@@ -242,6 +247,7 @@ impl Config {
             commands: layers.commands,
             snapshot: layers.snapshot,
             log_format: parse_log_format(flags.switches.log_format.or(layers.log_format).as_deref())?,
+            metrics,
         })
     }
 }
@@ -315,12 +321,17 @@ fn check_snapshot(files: &ServerFiles, allowed: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn parse_log_format(name: Option<&str>) -> anyhow::Result<LogFormat> {
-    match name {
-        None | Some("text") => Ok(LogFormat::Text),
-        Some("json") => Ok(LogFormat::Json),
-        Some(other) => bail!("log format {other:?} is not known; write text or json"),
-    }
+fn parse_log_format(name: Option<&str>) -> anyhow::Result<logs::Format> {
+    name.map_or(Ok(logs::Format::default()), |name| name.parse().map_err(anyhow::Error::msg))
+}
+
+/// Where metrics may be shown to whoever connects.
+fn metrics_address(text: &str, security: &Security) -> anyhow::Result<SocketAddr> {
+    let address: SocketAddr = text.parse().with_context(|| {
+        format!("--metrics {text:?} is no address to listen on; write 127.0.0.1:7413, or [::1]:7413")
+    })?;
+    port::check(address, security).map_err(anyhow::Error::msg)?;
+    Ok(address)
 }
 
 #[cfg(test)]
@@ -373,6 +384,8 @@ mod tests {
             (&[URL[0], URL[1], "--label", "zone"], "KEY=VALUE"),
             (&[URL[0], URL[1], "--threads", "0"], "at least 1"),
             (&[URL[0], URL[1], "--log-format", "xml"], "text or json"),
+            (&[URL[0], URL[1], "--metrics", "7413"], "write 127.0.0.1:7413"),
+            (&[URL[0], URL[1], "--metrics", "0.0.0.0:7413"], "--insecure"),
             (&[URL[0], URL[1], "--config", "/nowhere/agent.toml"], "check --config"),
         ] {
             let error = format!("{:#}", load(arguments, &[]).unwrap_err());

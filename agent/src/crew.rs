@@ -123,6 +123,8 @@ pub struct Crew {
     stop: mpsc::UnboundedSender<()>,
     sessions: Arc<AtomicU32>,
     start: mpsc::UnboundedSender<Instant>,
+    vus: u32,
+    foreman: tokio::task::JoinHandle<()>,
 }
 
 impl Crew {
@@ -219,8 +221,8 @@ impl Crew {
             run: plan.run,
             watchdog: Arc::clone(&watchdog),
         };
-        tokio::spawn(foreman.oversee(inbox, starts, stops));
-        Ok(Crew { orders, watchdog, stop, sessions, start })
+        let foreman = tokio::spawn(foreman.oversee(inbox, starts, stops));
+        Ok(Crew { orders, watchdog, stop, sessions, start, vus: plan.vus, foreman })
     }
 
     /// Opens the sessions, at the study's rate.
@@ -239,6 +241,16 @@ impl Crew {
         self.watchdog.all_out(Instant::now() + grace);
         tell(&self.stop, ());
         order(&self.orders, Order::Stop);
+    }
+
+    /// Its virtual users.
+    pub fn vus(&self) -> u32 {
+        self.vus
+    }
+
+    /// Whether every thread has ended and everything it had to tell is told.
+    pub fn is_over(&self) -> bool {
+        self.foreman.is_finished()
     }
 
     /// Sessions connected now.

@@ -1,6 +1,6 @@
 //! Where commands become work: one run at a time, jobs and control statements beside it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,6 +13,7 @@ use vufleet_proto::v1::{self, command, event::Body, phase};
 use vufleet_scenarios::random::run_key;
 use vufleet_scenarios::study::{self, Edits, Measure, Profile, Study};
 
+use crate::allow::Allowance;
 use crate::clock::CommonClock;
 use crate::config::{Config, Role};
 use crate::crew::{Crew, CrewPlan};
@@ -21,6 +22,9 @@ use crate::observe::host::HostRole;
 use crate::outbox::Outlet;
 use crate::watch::{Watch, WatchPlan};
 use crate::{command as host_command, observe, populate, snapshot};
+
+/// Runs of which it is remembered that their figures are not to be told: those whose last intervals may still be on their way.
+const REMEMBERED: usize = 16;
 
 /// The run at hand.
 struct Run {
@@ -42,6 +46,10 @@ pub struct Desk {
     one_at_a_time: OneAtATime,
     /// Snapshots that are not done, or not given up, yet.
     snapshots: Arc<AtomicUsize>,
+    /// Runs of studies that are `relative_only`.
+    withheld: BTreeSet<u64>,
+    /// The last one, once the agent is to end.
+    ending: Option<Crew>,
 }
 
 impl Desk {
@@ -49,7 +57,8 @@ impl Desk {
     pub fn new(config: Config, clock: CommonClock, outlet: Outlet) -> Self {
         let (holds, one_at_a_time) = (Holds::default(), OneAtATime::default());
         let (jobs, snapshots) = (HashMap::new(), Arc::default());
-        Desk { config, clock, outlet, run: None, jobs, holds, one_at_a_time, snapshots }
+        let (withheld, ending) = (BTreeSet::new(), None);
+        Desk { config, clock, outlet, run: None, jobs, holds, one_at_a_time, snapshots, withheld, ending }
     }
 
     /// Number of the run at hand, 0 when idle.
@@ -75,6 +84,16 @@ impl Desk {
     /// Sessions connected now.
     pub fn sessions(&self) -> u32 {
         self.run.as_ref().and_then(|run| run.crew.as_ref()).map_or(0, Crew::sessions)
+    }
+
+    /// Virtual users of the run at hand.
+    pub fn vus(&self) -> u32 {
+        self.run.as_ref().and_then(|run| run.crew.as_ref()).map_or(0, Crew::vus)
+    }
+
+    /// Whether nobody is to see the figures of a run: its study is `relative_only`.
+    pub fn withholds(&self, run: u64) -> bool {
+        self.withheld.contains(&run)
     }
 
     /// Whether there is anything that a silent coordinator would leave behind.
@@ -117,6 +136,7 @@ impl Desk {
     /// From now on whatever is begun reports to `outlet`; what was begun before has nobody to report to.
     pub fn report_to(&mut self, outlet: Outlet) {
         self.outlet = outlet;
+        self.withheld.clear();
         self.holds.forget();
     }
 
@@ -131,6 +151,20 @@ impl Desk {
         self.holds.undo(&means, &self.outlet);
     }
 
+    /// Ends everything because this process is to end: transactions under way have `grace` to end by themselves.
+    pub fn wind_up(&mut self, grace: Duration) {
+        if let Some(crew) = self.run.take().and_then(|run| run.crew) {
+            crew.stop(grace);
+            self.ending = Some(crew);
+        }
+        self.abandon();
+    }
+
+    /// Whether there still is load after [`wind_up`](Desk::wind_up), or something of it to tell.
+    pub fn has_load(&self) -> bool {
+        self.ending.as_ref().is_some_and(|crew| !crew.is_over())
+    }
+
     /// Ends everything because nobody is there to answer for it, and leaves word of that.
     pub fn lease_lost(&mut self) {
         if let Some(run) = &self.run {
@@ -138,6 +172,10 @@ impl Desk {
             self.phase(run.number, v1::Phase { kind: phase::Kind::LeaseLost as i32, message, ..Default::default() });
         }
         self.abandon();
+    }
+
+    fn allowance(&self) -> Allowance {
+        Allowance::of(&self.config)
     }
 
     fn crew(&self, run: u64) -> Option<&Crew> {
@@ -162,12 +200,22 @@ impl Desk {
         }
     }
 
-    fn try_prepare(&self, prepare: &v1::Prepare) -> anyhow::Result<Run> {
+    fn withhold(&mut self, run: u64) {
+        self.withheld.insert(run);
+        while self.withheld.len() > REMEMBERED {
+            self.withheld.pop_first();
+        }
+    }
+
+    fn try_prepare(&mut self, prepare: &v1::Prepare) -> anyhow::Result<Run> {
         let study = Arc::new(read_study(&prepare.study, prepare.secrets.as_ref())?);
         ensure!(
             study.digest == prepare.digest,
             "this agent reads another study than the coordinator sent; agent and coordinator must be of one version"
         );
+        if study.report.relative_only {
+            self.withhold(prepare.run);
+        }
         let profile = study
             .profile(&prepare.profile)
             .with_context(|| format!("the study has no profile {:?}", prepare.profile))?
@@ -176,6 +224,7 @@ impl Desk {
         let crew = match &prepare.drive {
             Some(drive) => {
                 ensure!(self.config.roles.contains(&Role::Drive), "this agent does not drive; check its --roles");
+                self.allowance().load(&study).map_err(anyhow::Error::msg)?;
                 let plan = self.crew_plan(prepare, drive, Arc::clone(&study), profile, interval);
                 Some(Crew::muster(&plan, self.clock.clone(), self.outlet.clone())?)
             }
@@ -250,8 +299,11 @@ impl Desk {
         let over = Arc::new(AtomicBool::new(false));
         self.jobs.insert(job.job, Arc::clone(&over));
         let number = job.job;
-        let started = read_study(&job.study, job.secrets.as_ref())
-            .and_then(|study| populate::start(Arc::new(study), job, self.config.threads, over, self.outlet.clone()));
+        let allowance = self.allowance();
+        let started = read_study(&job.study, job.secrets.as_ref()).and_then(|study| {
+            allowance.build(&study, &job).map_err(anyhow::Error::msg)?;
+            populate::start(Arc::new(study), job, self.config.threads, over, self.outlet.clone())
+        });
         if let Err(error) = started {
             self.jobs.remove(&number);
             let error = format!("{error:#}");
@@ -262,13 +314,20 @@ impl Desk {
 
     fn hold(&mut self, hold: v1::Hold) {
         let run = hold.run;
-        if let Err(fault) = self.holds.keep(hold) {
-            let message = format!("it cannot keep what undoes the variant: {fault}");
+        let kept = self
+            .allowance()
+            .change("what applies and undoes a variant")
+            .and_then(|()| self.holds.keep(hold).map_err(|fault| fault.to_string()));
+        if let Err(why) = kept {
+            let message = format!("it cannot keep what undoes the variant: {why}");
             self.phase(run, v1::Phase { kind: phase::Kind::Failed as i32, message, ..Default::default() });
         }
     }
 
     fn run_command(&self, order: v1::RunCommand) {
+        if let Err(error) = self.allowance().change("commands of its host") {
+            return self.outlet.send(0, Body::Command(v1::CommandResult { id: order.id, error, ..Default::default() }));
+        }
         let (outlet, commands) = (self.outlet.clone(), self.config.commands.clone());
         let (id, one_at_a_time) = (order.id, Arc::clone(&self.one_at_a_time));
         let work = move || {
@@ -286,6 +345,11 @@ impl Desk {
 
     /// A job, so that it can be cancelled; it gives up where the data is whole, and with its server running.
     fn snapshot(&mut self, order: v1::Snapshot) {
+        if let Err(error) = self.allowance().change("copies of a server's files") {
+            return self
+                .outlet
+                .send(0, Body::Snapshot(v1::SnapshotResult { id: order.id, error, ..Default::default() }));
+        }
         self.jobs.retain(|_, over| !over.load(Ordering::Relaxed));
         let over = Arc::new(AtomicBool::new(false));
         self.jobs.insert(order.id, Arc::clone(&over));
@@ -336,9 +400,10 @@ impl Desk {
     fn control(&self, control: v1::Control) {
         let outlet = self.outlet.clone();
         let (id, one_at_a_time) = (control.id, Arc::clone(&self.one_at_a_time));
+        let allowance = self.allowance();
         let work = move || {
             let _alone = control.changes.then(|| one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner));
-            outlet.send(0, Body::Control(observe::control::run(&control)));
+            outlet.send(0, Body::Control(observe::control::run(&control, allowance)));
         };
         if let Err(error) = std::thread::Builder::new().name("control".to_owned()).spawn(work) {
             let error = format!(

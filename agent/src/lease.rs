@@ -38,6 +38,11 @@ impl Lease {
         self.silent = Duration::ZERO;
     }
 
+    /// What is left of it, as far as anybody looked.
+    pub fn left(&self) -> Duration {
+        self.length.saturating_sub(self.silent)
+    }
+
     /// Whether the coordinator has been silent for too long.
     pub fn has_run_out(&mut self, now: Instant) -> bool {
         let passed = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));

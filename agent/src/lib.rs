@@ -1,6 +1,7 @@
 //! vufleet's agent: virtual users, observers and the uplink to the coordinator.
 
 pub mod agent;
+pub mod allow;
 pub mod arrivals;
 pub mod clock;
 pub mod command;
@@ -21,5 +22,6 @@ pub mod session;
 pub mod snapshot;
 pub mod uplink;
 pub mod user;
+pub mod vitals;
 pub mod watch;
 pub mod watchdog;

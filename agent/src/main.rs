@@ -1,36 +1,37 @@
 //! `vufleet-agent`: parse, introduce, serve until told to stop.
 
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use tracing_subscriber::EnvFilter;
-use vufleet_agent::config::{Config, Flags, LogFormat};
+use vufleet_agent::agent::Ending;
+use vufleet_agent::config::{Config, Flags};
 use vufleet_agent::{agent, limits, session};
+use vufleet_telemetry::logs;
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
     if let Some(share) = &flags.pages {
         return pages(share);
     }
-    let config = match Config::load(flags) {
+    let config = match Config::load(flags).and_then(|config| start_log(&config).map(|()| config)) {
         Ok(config) => config,
         Err(error) => {
             eprintln!("vufleet-agent: {error:#}");
             return ExitCode::from(2);
         }
     };
-    start_log(config.log_format);
+    let log_format = config.log_format;
     follow_parent();
     session::install_tls_provider();
     if let Err(error) = limits::raise_open_files() {
         tracing::warn!(%error, "the limit of open files stays as it is");
     }
     match agent::run(config) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ending::InGoodOrder) => ExitCode::SUCCESS,
+        Ok(Ending::AtOnce) => ExitCode::from(130),
         Err(error) => {
-            eprintln!("vufleet-agent: {error:#}");
+            logs::fail(log_format, &format!("vufleet-agent: {error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -61,14 +62,10 @@ fn follow_parent() {
 }
 
 /// tiberius logs every error of the server, on the thread of the load; faults are counted and told anyway.
-const LOGGED: &str = "info,tiberius=off";
+const SILENCED: &str = "tiberius=off";
 
-fn start_log(format: LogFormat) {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(LOGGED));
-    let colour = std::io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_writer(std::io::stderr);
-    match format {
-        LogFormat::Text => log.init(),
-        LogFormat::Json => log.json().init(),
-    }
+fn start_log(config: &Config) -> anyhow::Result<()> {
+    let filter = logs::filter(&["VUFLEET_LOG", "RUST_LOG"], "info", SILENCED).map_err(anyhow::Error::msg)?;
+    logs::start(config.log_format, filter);
+    Ok(())
 }

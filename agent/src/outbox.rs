@@ -80,6 +80,11 @@ impl Outbox {
         self.handed = 0;
     }
 
+    /// Events that are on their way, as far as the present connection took them, and not known to be recorded.
+    pub fn unacknowledged(&self) -> usize {
+        self.handed
+    }
+
     /// Events that are not known to be recorded.
     pub fn len(&self) -> usize {
         self.events.len()

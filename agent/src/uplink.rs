@@ -1,17 +1,20 @@
 //! The stream to the coordinator: dials, introduces itself, keeps the clock, resends what was not recorded, and tells
 //! when the coordinator has been silent for longer than the lease.
 
+mod drain;
 mod link;
 
-use std::future::Future;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tonic::Code;
+use vufleet_proto::peer::Said;
 use vufleet_proto::v1::{self, Command, Event, command, event::Body};
+use vufleet_telemetry::service;
 
-use self::link::{Dial, Link, dial, next_command};
+use self::link::{Dial, Link, VERSION, dial, next_command, pause};
+use crate::agent::Ending;
 use crate::clock::{CommonClock, Estimator};
 use crate::config::Config;
 use crate::desk::Desk;
@@ -19,14 +22,13 @@ use crate::lease::Lease;
 use crate::limits::Host;
 use crate::observe::meter::ProcessMeter;
 use crate::outbox::{Outbox, Outlet};
+use crate::vitals::Vitals;
 
 const HEARTBEAT: Duration = Duration::from_secs(1);
 /// How often the lease is looked at and a lost connection dialled again.
 const ROUND: Duration = Duration::from_millis(200);
 /// Exchanges right after joining, so that the first estimate is a good one.
 const FIRST_PROBES: u32 = 8;
-/// How long the end of this process waits for variants that are being undone, and for a server that was stopped to be copied.
-const UNDO_PATIENCE: Duration = Duration::from_secs(30);
 /// Lease until the first coordinator has told another.
 const DEFAULT_LEASE: Duration = Duration::from_secs(10);
 
@@ -48,6 +50,14 @@ pub struct Uplink {
     ledger: u64,
     /// What was last logged about a missing coordinator, so that it is said once.
     complaint: String,
+    /// Dials in a row that led to no welcome.
+    refusals: u32,
+    vitals: watch::Sender<Vitals>,
+    /// Why this process ends, once it does; as the end of "agent NAME ...".
+    ending: Option<String>,
+    /// When the goodbye was said, on the monotonic clock, and whether it was heard.
+    goodbye_ns: Option<u64>,
+    goodbye_heard: bool,
 }
 
 impl Uplink {
@@ -55,6 +65,8 @@ impl Uplink {
     pub fn new(config: Config, host: Host, clock: CommonClock) -> Self {
         let (outlet, inbox) = Outlet::new();
         let desk = Desk::new(config.clone(), clock.clone(), outlet);
+        let roles: Vec<&str> = config.roles.iter().map(|role| role.name()).collect();
+        let vitals = Vitals { name: config.name.clone(), roles: roles.join(","), ..Vitals::default() };
         Uplink {
             config,
             meter: ProcessMeter::new(host.cores),
@@ -70,56 +82,106 @@ impl Uplink {
             coordinator: 0,
             ledger: 0,
             complaint: String::new(),
+            refusals: 0,
+            vitals: watch::Sender::new(vitals),
+            ending: None,
+            goodbye_ns: None,
+            goodbye_heard: false,
         }
     }
 
-    /// Runs until `stop` resolves.
+    /// How the agent is, from now on.
+    pub fn vitals(&self) -> watch::Receiver<Vitals> {
+        self.vitals.subscribe()
+    }
+
+    /// Runs until a signal, and then until everything is in order.
     ///
     /// # Errors
     /// When the coordinator refuses this agent for good (another protocol version).
-    pub async fn run(mut self, stop: impl Future<Output = ()>) -> anyhow::Result<()> {
-        let mut stop = std::pin::pin!(stop);
+    pub async fn run(mut self, mut signals: mpsc::Receiver<&'static str>) -> anyhow::Result<Ending> {
         let mut heartbeat = tokio::time::interval(HEARTBEAT);
         let mut round = tokio::time::interval(ROUND);
         for timer in [&mut heartbeat, &mut round] {
             timer.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         }
         let mut dial = Some(self.dial());
-        loop {
+        let signal = loop {
             tokio::select! {
-                () = &mut stop => break,
+                Some(signal) = signals.recv() => break signal,
                 linked = async { dial.as_mut().expect("guarded").await }, if dial.is_some() => {
                     dial = None;
                     self.dialled(linked)?;
                 }
                 command = next_command(&mut self.link), if self.link.is_some() => self.take(command)?,
-                Some((run, body)) = self.inbox.recv() => self.outbox.push(run, body),
+                Some((run, body)) = self.inbox.recv() => self.take_in(run, body),
                 _ = heartbeat.tick() => self.beat(),
                 _ = round.tick() => {
                     self.watch_lease();
+                    self.write_down();
                     if self.link.is_none() && dial.is_none() {
                         dial = Some(self.dial());
                     }
                 }
             }
             self.hand_over();
+        };
+        self.write_down();
+        Ok(self.drain(signal, &mut signals, dial).await)
+    }
+
+    /// Takes in an event, and counts what may be shown of it.
+    fn take_in(&mut self, run: u64, body: Body) {
+        if let Body::Interval(interval) = &body {
+            let lateness = Duration::from_nanos(self.clock.now().saturating_sub(interval.end_ns));
+            let withheld = self.desk.withholds(run);
+            self.vitals.send_modify(|vitals| {
+                vitals.figures.note(lateness);
+                if !withheld {
+                    vitals.figures.add(interval);
+                }
+            });
         }
-        self.desk.abandon();
-        self.await_undone().await;
-        // A moment for the last events; the coordinator has noticed by the closed stream if they are late.
-        self.farewell().await;
-        Ok(())
+        self.outbox.push(run, body);
+    }
+
+    /// For whoever looks at this agent.
+    fn write_down(&self) {
+        let connected = self.link.as_ref().is_some_and(|link| link.welcomed);
+        let uncertainty_ns = self.clock.uncertainty_ns();
+        let ailment = match &self.ending {
+            Some(reason) => format!("it {reason}"),
+            None if connected => String::new(),
+            None if self.complaint.is_empty() => "no coordinator has welcomed this agent yet".to_owned(),
+            None => format!("no coordinator: {}", self.complaint),
+        };
+        self.vitals.send_modify(|vitals| {
+            vitals.connected = connected;
+            vitals.ailment = ailment;
+            vitals.lease = self.lease.length();
+            vitals.lease_left = self.lease.left();
+            vitals.unacknowledged = self.outbox.unacknowledged();
+            vitals.unsent = self.outbox.len() - self.outbox.unacknowledged();
+            vitals.uncertainty = (uncertainty_ns != u64::MAX).then(|| Duration::from_nanos(uncertainty_ns));
+            vitals.offset_ns = self.clock.offset_from_wall_ns();
+            vitals.run = self.desk.run();
+            vitals.jobs = self.desk.jobs().len();
+            vitals.holds = self.desk.holds().len();
+            vitals.sessions = self.desk.sessions();
+            vitals.vus = self.desk.vus();
+            vitals.withheld = self.desk.withholds(self.desk.run());
+        });
     }
 
     fn dial(&self) -> Dial {
         let hello = Event { seq: 0, run: 0, body: Some(Body::Hello(self.hello())) };
-        Box::pin(dial(self.config.coordinator.clone(), self.config.security.clone(), hello))
+        Box::pin(dial(self.config.coordinator.clone(), self.config.security.clone(), hello, pause(self.refusals)))
     }
 
     fn hello(&self) -> v1::Hello {
         v1::Hello {
             protocol: vufleet_proto::PROTOCOL,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: VERSION.to_owned(),
             name: self.config.name.clone(),
             boot: self.boot,
             roles: self.config.roles.iter().map(|role| role.name().to_owned()).collect(),
@@ -141,7 +203,10 @@ impl Uplink {
                 self.link = Some(link);
                 Ok(())
             }
-            Err(status) => self.lost(&status),
+            Err(status) => {
+                self.refusals = self.refusals.saturating_add(1);
+                self.lost(&status)
+            }
         }
     }
 
@@ -166,6 +231,7 @@ impl Uplink {
         }
         if self.complaint != status.message() {
             self.complaint = status.message().to_owned();
+            service::status("no coordinator; dialling again until there is one");
             tracing::warn!(coordinator = self.config.coordinator, reason = %self.complaint, "no coordinator; dialling again until there is one");
         }
         Ok(())
@@ -185,9 +251,17 @@ impl Uplink {
 
     fn welcomed(&mut self, welcome: &v1::Welcome) {
         self.complaint.clear();
+        self.refusals = 0;
         self.lease.set_length(Duration::from_nanos(welcome.lease_ns));
         tracing::info!(coordinator = self.config.coordinator, version = welcome.version, "joined");
+        service::status(&format!("joined the coordinator at {}", self.config.coordinator));
+        self.vitals.send_modify(|vitals| vitals.joins += 1);
         if self.coordinator != welcome.coordinator {
+            let said =
+                Said { protocol: None, version: Some(welcome.version.clone()).filter(|version| !version.is_empty()) };
+            if let Some(told) = said.difference("the coordinator", "this agent", VERSION) {
+                tracing::warn!("{told}");
+            }
             // Another coordinator knows nothing of what the last one had ordered, and has another clock.
             if self.coordinator != 0 {
                 self.desk.abandon();
@@ -202,6 +276,7 @@ impl Uplink {
         if let Some(link) = &mut self.link {
             link.welcomed = true;
         }
+        self.say_goodbye();
         for _ in 0..FIRST_PROBES {
             self.probe();
         }
@@ -234,9 +309,10 @@ impl Uplink {
         self.probe();
     }
 
-    fn probe(&mut self) {
+    fn probe(&mut self) -> u64 {
         let sent_ns = self.clock.monotonic_ns(Instant::now());
         self.send_now(Body::ClockProbe(v1::ClockProbe { sent_ns }));
+        sent_ns
     }
 
     /// Sends what is only true now; where the connection is full, it is not worth waiting.
@@ -263,33 +339,6 @@ impl Uplink {
         if self.lease.has_run_out(Instant::now()) && self.desk.is_busy() {
             tracing::warn!(lease = ?self.lease.length(), "the coordinator has been silent for longer than the lease: the load stops, and variants are undone");
             self.desk.lease_lost();
-        }
-    }
-
-    async fn await_undone(&self) {
-        let deadline = Instant::now() + UNDO_PATIENCE;
-        while self.desk.is_undoing() && Instant::now() < deadline {
-            tokio::time::sleep(ROUND / 4).await;
-        }
-    }
-
-    async fn farewell(mut self) {
-        let last_moment = Instant::now() + Duration::from_secs(2);
-        while Instant::now() < last_moment && self.link.is_some() {
-            while let Ok((run, body)) = self.inbox.try_recv() {
-                self.outbox.push(run, body);
-            }
-            self.hand_over();
-            if self.outbox.is_empty() && !self.desk.is_busy() {
-                return;
-            }
-            match tokio::time::timeout(ROUND, next_command(&mut self.link)).await {
-                Ok(Ok(Some(Command { body: Some(body @ (command::Body::Ack(_) | command::Body::Welcome(_))) }))) => {
-                    self.obey(body);
-                }
-                Ok(Ok(Some(_))) | Err(_) => {}
-                Ok(_) => return,
-            }
         }
     }
 }

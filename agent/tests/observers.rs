@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use vufleet_agent::allow::Allowance;
 use vufleet_agent::observe::control;
 use vufleet_agent::observe::database::{DatabaseObserver, Reading};
 use vufleet_agent::observe::host::{HostRole, HostSampler};
@@ -113,15 +114,18 @@ fn ask(text: &str, password: &str) -> Result<Answers, v1::ControlResult> {
     let mut answers = Answers::new();
     for login in [Login::Target, Login::Control] {
         let questions: Vec<_> = check::questions(&read(text)).into_iter().filter(|q| q.login == login).collect();
-        let result = control::run(&v1::Control {
-            id: 7,
-            study: text.to_owned(),
-            secrets: Some(v1::Secrets { password: Some(password.to_owned()), control_password: None }),
-            as_control: login == Login::Control,
-            statements: questions.iter().map(|question| question.sql.clone()).collect(),
-            keep_going: true,
-            ..Default::default()
-        });
+        let result = control::run(
+            &v1::Control {
+                id: 7,
+                study: text.to_owned(),
+                secrets: Some(v1::Secrets { password: Some(password.to_owned()), control_password: None }),
+                as_control: login == Login::Control,
+                statements: questions.iter().map(|question| question.sql.clone()).collect(),
+                keep_going: true,
+                ..Default::default()
+            },
+            Allowance::ALL,
+        );
         assert_eq!(result.id, 7);
         if result.version.is_empty() {
             return Err(result);
@@ -198,7 +202,7 @@ fn an_embedded_database_is_asked_for_its_tables() {
         statements: statements.iter().map(|sql| (*sql).to_owned()).collect(),
         ..Default::default()
     };
-    let result = control::run(&command(&["CREATE TABLE sbtest1 (id INTEGER)", "SELECT NULL, 1"]));
+    let result = control::run(&command(&["CREATE TABLE sbtest1 (id INTEGER)", "SELECT NULL, 1"]), Allowance::ALL);
     assert_eq!((result.error.as_str(), result.tables.len()), ("", 2));
     assert!(result.tables[1].rows[0].cells[0].null);
     assert_eq!(result.tables[1].rows[0].cells[1].text, "1");

@@ -147,7 +147,7 @@ impl Args {
     }
 
     fn crowd(&self) -> Crowd {
-        let (agents, minutes, starts) = if self.quick { (40, 1, 5) } else { (200, 12, 60) };
+        let (agents, minutes, starts) = if self.quick { (40, 1, 5) } else { (200, 10, 60) };
         Crowd { agents, vus: 50, length: Duration::from_secs(minutes * 60), starters: 20, starts }
     }
 

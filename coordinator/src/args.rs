@@ -1,5 +1,6 @@
 //! What can be typed: verbs, options, their units and defaults. Checked values only; no verb parses text again.
 
+mod certs;
 mod ledger;
 mod value;
 
@@ -9,11 +10,13 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use vufleet_proto::v1;
+use vufleet_telemetry::logs;
 use vufleet_trust::address::Security;
 
 use crate::exit;
 use crate::rollup::Keep;
 
+pub use certs::{Certs, Holder, Init, Issue, Show as CertsShow};
 pub use ledger::{Compare, Export, LedgerArgs, Report, Show, Studies};
 
 use value::{assignment, duration, factor, keep};
@@ -70,6 +73,9 @@ pub enum Verb {
     Compare(Compare),
     /// Stop what a coordinator runs, keeping what was measured
     Stop(Stop),
+    /// Make certificates for a fleet of several hosts, and look at them
+    #[command(subcommand)]
+    Certs(Certs),
     /// Write manual pages and completions of shells
     #[command(hide = true)]
     Pages(Pages),
@@ -272,6 +278,7 @@ pub struct SchemaOther {
 #[derive(Debug, Args)]
 #[command(after_help = examples("vufleet coordinator
   vufleet coordinator --listen 0.0.0.0:7411 --certs certs/coordinator --data /var/lib/vufleet
+  vufleet coordinator --metrics 127.0.0.1:7412 --log-format json
   vufleet-agent --coordinator http://127.0.0.1:7411 --roles drive --name load-1"))]
 pub struct Coordinator {
     /// Address and port to listen on
@@ -289,6 +296,13 @@ pub struct Coordinator {
     /// How long after its end every interval of a run is kept; then 10-second sums are (units: h, d; or forever)
     #[arg(long, value_name = "TIME", default_value = "7d", value_parser = keep)]
     pub keep: Keep,
+    /// Show metrics (/metrics, for Prometheus), health (/health) and life (/live) at this address, for example
+    /// 127.0.0.1:7412 [default: nowhere]
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<SocketAddr>,
+    /// Log lines on stderr: text, or json with one object a line
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub log_format: logs::Format,
 }
 
 /// Which coordinator a question goes to.

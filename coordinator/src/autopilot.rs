@@ -24,6 +24,9 @@ use crate::fleet::Core;
 use pilot::Pilot;
 use teller::Teller;
 
+/// Why a job that nobody stopped was stopped.
+const COORDINATOR_ENDS: &str = "the coordinator was told to end; what was measured is kept";
+
 /// Why a job ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Halt {
@@ -80,8 +83,11 @@ pub async fn work(
 ) {
     let teller = Teller::new(progress);
     teller.accepted(&name, "").await;
-    let finished = match attempt(core, job, stopped, teller.clone()).await {
+    let finished = match attempt(Arc::clone(&core), job, stopped, teller.clone()).await {
         Ok(()) => v1::Finished { exit_code: 0, message: String::new() },
+        Err(halt) if halt == Halt::Stopped && core.is_closing() => {
+            v1::Finished { exit_code: halt.exit_code(), message: COORDINATOR_ENDS.to_owned() }
+        }
         Err(halt) => v1::Finished { exit_code: halt.exit_code(), message: halt.message() },
     };
     teller.finished(finished).await;

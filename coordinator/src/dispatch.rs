@@ -1,6 +1,7 @@
 //! Jobs for a fleet: the one on this machine or a coordinator's. Whatever happens in between, an embedded fleet that
 //! was started here is ended here.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -93,13 +94,25 @@ pub fn job(kind: job::Kind, checked: &Checked, passwords: &Passwords) -> Job {
     }
 }
 
+/// Variables of this process that hold a password of one of the jobs, whatever they are called.
+fn variables_with_passwords(jobs: &[(Job, Destination)]) -> Vec<OsString> {
+    let secrets = jobs.iter().filter_map(|(job, _)| job.secrets.as_ref());
+    let passwords: Vec<&String> = secrets
+        .flat_map(|secrets| [&secrets.password, &secrets.control_password])
+        .flatten()
+        .filter(|it| !it.is_empty())
+        .collect();
+    let holds = |value: &OsString| passwords.iter().any(|password| value.as_os_str() == password.as_str());
+    std::env::vars_os().filter(|(_, value)| holds(value)).map(|(name, _)| name).collect()
+}
+
 /// Has jobs done one after the other, until one of them does not end well.
 pub async fn dispatch(fleet: &Fleet, console: &mut Console, jobs: Vec<(Job, Destination)>) -> anyhow::Result<Exit> {
     let (sender, mut nudges) = mpsc::channel(64);
     interrupt::listen(sender.clone())?;
     let (embedded, url, security) = match fleet {
         Fleet::Embedded { data, driving, .. } => {
-            let embedded = Embedded::start(data, *driving, sender).await?;
+            let embedded = Embedded::start(data, *driving, variables_with_passwords(&jobs), sender).await?;
             let url = embedded.url().to_owned();
             (Some(embedded), url, Security::Plaintext(Plaintext::Loopback))
         }

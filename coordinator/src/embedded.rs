@@ -5,6 +5,7 @@
 
 mod keeper;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -20,6 +21,9 @@ use crate::rollup::Keep;
 
 use keeper::{Agent, Patience};
 
+/// How long a job that goes on although nobody follows it any more is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
 /// How long an embedded coordinator lets an agent be silent.
 pub const LEASE: Duration = Duration::from_secs(10);
 
@@ -34,7 +38,14 @@ pub struct Embedded {
 
 impl Embedded {
     /// Starts the service and `driving` driving agents with one observing agent.
-    pub async fn start(data: &Path, driving: u32, nudges: mpsc::Sender<Nudge>) -> anyhow::Result<Embedded> {
+    ///
+    /// The agents get their passwords over the wire like all others, and this process's variables without the hidden ones.
+    pub async fn start(
+        data: &Path,
+        driving: u32,
+        hidden: Vec<OsString>,
+        nudges: mpsc::Sender<Nudge>,
+    ) -> anyhow::Result<Embedded> {
         let executable = agent_beside(&std::env::current_exe().context("cannot tell where this executable lies")?)?;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("cannot listen on 127.0.0.1")?;
         let security = Security::Plaintext(Plaintext::Loopback);
@@ -46,7 +57,7 @@ impl Embedded {
         std::fs::create_dir_all(&logs).with_context(|| format!("cannot make {}", logs.display()))?;
         let agents = roster(driving).into_iter().map(|(name, role)| {
             let log = logs.join(format!("{name}.log"));
-            Agent { executable: executable.clone(), url: url.clone(), name, role, log }
+            Agent { executable: executable.clone(), url: url.clone(), name, role, log, hidden: hidden.clone() }
         });
         let crew = Crew::start(agents, Patience::default(), nudges);
         Ok(Embedded { url, server: Some(server), crew })
@@ -65,7 +76,7 @@ impl Embedded {
         let server = self.server.take();
         let ended = async {
             match server {
-                Some(server) => server.shutdown().await,
+                Some(server) => server.shutdown(PATIENCE).await,
                 None => Ok(()),
             }
         };
@@ -139,7 +150,14 @@ mod tests {
         std::fs::write(&executable, format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(&executable, std::fs::Permissions::from_mode(0o755)).unwrap();
         let log = dir.join("drive-1.log");
-        Agent { executable, url: "http://127.0.0.1:1".into(), name: "drive-1".into(), role: "drive", log }
+        Agent {
+            executable,
+            url: "http://127.0.0.1:1".into(),
+            name: "drive-1".into(),
+            role: "drive",
+            log,
+            hidden: Vec::new(),
+        }
     }
 
     const HASTY: Patience =

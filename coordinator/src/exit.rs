@@ -23,7 +23,10 @@ pub const HELP: &str = "Exit codes:
   1    the study, the database or the fleet refused; the last line of stderr says why
   2    usage: the command line makes no sense
   3    a cell ended with fewer valid runs than asked, or `compare` met one without an interval
-  130  interrupted; what was measured until then is kept";
+  130  interrupted; what was measured until then is kept
+
+VUFLEET_LOG (or RUST_LOG) is what is logged on stderr: error, warn, info, debug or trace; a coordinator's default is
+info, that of every other verb warn.";
 
 impl Exit {
     /// The number that the process ends with.

@@ -4,15 +4,22 @@
 
 pub mod admission;
 pub mod clock;
+pub mod hello;
 pub mod keep;
 pub mod operator;
+pub mod progress;
+pub mod queue;
 pub mod record;
 pub mod registry;
+pub mod relay;
 pub mod service;
+pub mod tallies;
+pub mod versions;
+pub mod vitals;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,9 +35,12 @@ use vufleet_trust::server::{self as door, Limits, Protocol};
 
 use crate::ledger::Ledger;
 use crate::rollup::Keep;
+use admission::Admission;
 use clock::Clock;
+use progress::Progress;
 use record::Record;
 use registry::Registry;
+use tallies::Tallies;
 
 /// Calls that may be under way on one connection. Agents have one, operators three.
 const STREAMS: u32 = 16;
@@ -58,6 +68,8 @@ pub struct ServeOptions {
 /// What every connection and the autopilot share.
 #[derive(Debug)]
 pub struct Core {
+    /// Plaintext is served beyond loopback: `--insecure` was typed.
+    pub exposed: bool,
     /// The common clock.
     pub clock: Clock,
     /// The agents.
@@ -76,6 +88,14 @@ pub struct Core {
     pub jobs: AtomicU64,
     /// Told whenever there is no job any more.
     pub freed: Notify,
+    /// How far the job at hand is.
+    pub progress: Progress,
+    /// What agents sent.
+    pub tallies: Tallies,
+    /// Told to end: no job is taken any more.
+    closing: AtomicBool,
+    /// Turned true when agents are to go too.
+    dismissed: watch::Sender<bool>,
 }
 
 /// The job at hand, as far as others may interfere with it.
@@ -95,7 +115,7 @@ pub struct Server {
     address: SocketAddr,
     stop: oneshot::Sender<()>,
     served: JoinHandle<Result<(), tonic::transport::Error>>,
-    keeper: JoinHandle<()>,
+    keeper: Keeper,
     core: Arc<Core>,
 }
 
@@ -112,7 +132,9 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         tracing::warn!("{}", standing.sentence());
         registry.hold(standing.run.0);
     }
+    let exposed = options.security.scheme() == "http" && !address.ip().to_canonical().is_loopback();
     let core = Arc::new(Core {
+        exposed,
         ledger: ledger.identity()?,
         clock: Clock::default(),
         registry,
@@ -122,8 +144,12 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         job: Mutex::new(None),
         jobs: AtomicU64::new(0),
         freed: Notify::new(),
+        progress: Progress::default(),
+        tallies: Tallies::default(),
+        closing: AtomicBool::new(false),
+        dismissed: watch::Sender::new(false),
     });
-    let keeper = tokio::spawn(keep::look_after(Arc::clone(&core)));
+    let keeper = Keeper(tokio::spawn(keep::look_after(Arc::clone(&core))));
     let (stop, stopped) = oneshot::channel::<()>();
     let limit = vufleet_proto::MAX_MESSAGE_BYTES;
     let fleet = FleetServer::new(service::FleetService::new(Arc::clone(&core)))
@@ -138,7 +164,8 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         .max_concurrent_streams(STREAMS)
         .http2_max_header_list_size(HEADERS)
         .timeout(ANSWER)
-        .layer(admission::layer())
+        .layer(Admission::default())
+        .layer(versions::Versions::default())
         .add_service(fleet)
         .add_service(operator);
     let served = tokio::spawn(router.serve_with_incoming_shutdown(incoming, async {
@@ -161,23 +188,35 @@ fn door_options(security: &Security) -> door::Options {
     }
 }
 
+/// Who looks after what is kept. It has the ledger open, and ends with the server however that ends.
+#[derive(Debug)]
+struct Keeper(JoinHandle<()>);
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 impl Server {
     /// Where clients on this machine reach it.
     pub fn url(&self) -> String {
         format!("{}://{}", self.core.options.security.scheme(), self.address)
     }
 
-    /// Ends the job at hand, lets the agents go and closes the ledger.
-    pub async fn shutdown(self) -> anyhow::Result<()> {
-        self.core.end_job();
-        self.keeper.abort();
-        for _ in 0..100 {
-            if self.core.is_idle() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
+    /// What connections and the autopilot share.
+    pub fn core(&self) -> Arc<Core> {
+        Arc::clone(&self.core)
+    }
+
+    /// Takes no more jobs, ends the one at hand, waiting at most so long for it, lets the agents go and closes the ledger.
+    pub async fn shutdown(self, patience: Duration) -> anyhow::Result<()> {
+        self.core.close();
+        drop(self.keeper);
+        if tokio::time::timeout(patience, self.core.idle()).await.is_err() {
+            tracing::warn!("the job at hand did not end within {} s; what it was doing is left", patience.as_secs());
         }
-        self.core.registry.dismiss();
+        self.core.dismissed.send_replace(true);
         if self.stop.send(()).is_err() {
             tracing::debug!("the server had ended before it was told to");
         }
@@ -185,6 +224,9 @@ impl Server {
         match tokio::time::timeout(Duration::from_secs(2), self.served).await {
             Ok(served) => served.context("the server's task died")?.context("the server ended with an error")?,
             Err(_) => tracing::debug!("some connections were still open at the end"),
+        }
+        if let Err(error) = self.core.record.with(|ledger| ledger.fold_log()).await {
+            tracing::warn!(%error, "the ledger's log stays beside it; nothing of it is lost");
         }
         Ok(())
     }
@@ -206,6 +248,9 @@ impl Core {
         let mut job = self.lock_job();
         if let Some(current) = &*job {
             return Err(current.name().to_owned());
+        }
+        if self.is_closing() {
+            return Err("its own end".to_owned());
         }
         let name = format!("{kind}-{}", self.jobs.fetch_add(1, Ordering::Relaxed) + 1);
         let (stop, stopped) = watch::channel(false);
@@ -240,7 +285,45 @@ impl Core {
     /// Frees the coordinator for another job.
     pub fn release(&self) {
         *self.lock_job() = None;
+        self.progress.clear();
         self.freed.notify_waiters();
+    }
+
+    /// From now on there are no new jobs; the one at hand is told to end. Its name, when there is one.
+    pub fn close(&self) -> Option<String> {
+        self.closing.store(true, Ordering::SeqCst);
+        self.end_job()
+    }
+
+    /// Whether this coordinator has been told to end.
+    pub fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::SeqCst)
+    }
+
+    /// Waits until agents are to go.
+    pub async fn dismissed(&self) {
+        if self.dismissed.subscribe().wait_for(|dismissed| *dismissed).await.is_err() {
+            tracing::debug!("nobody is left who could dismiss agents");
+        }
+    }
+
+    /// Waits until there is no job.
+    async fn idle(&self) {
+        loop {
+            let freed = self.freed.notified();
+            let mut freed = std::pin::pin!(freed);
+            freed.as_mut().enable();
+            if self.is_idle() {
+                return;
+            }
+            freed.await;
+        }
+    }
+
+    /// What kind of job is at hand.
+    pub fn job_kind(&self) -> Option<String> {
+        let job = self.lock_job();
+        job.as_ref().and_then(|job| job.job.rsplit_once('-')).map(|(kind, _)| kind.to_owned())
     }
 
     /// Whether there is no job.

@@ -82,6 +82,19 @@ impl Ledger {
         self._lock.is_some() || self.path.parent().is_some_and(lock::is_taken)
     }
 
+    /// Writes what is there already, to see whether it can be written.
+    pub fn write_nothing_new(&mut self) -> Result<(), LedgerError> {
+        if !self.path.exists() {
+            return Err(LedgerError::Missing { path: self.path.clone() });
+        }
+        self.connection.execute("UPDATE identity SET id = id", []).map(drop).doing(&self.path, "write to")
+    }
+
+    /// Brings the log into the file, which alone is the ledger then.
+    pub fn fold_log(&mut self) -> Result<(), LedgerError> {
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).doing(&self.path, "write to")
+    }
+
     /// Where the ledger is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -91,6 +104,12 @@ impl Ledger {
         self.connection.busy_timeout(BUSY_TIMEOUT).doing(&self.path, "open")?;
         schema::create(&mut self.connection, &self.path)?;
         self.draw_identity()
+    }
+
+    /// Nobody may write to it any more, as on a disk that has failed.
+    #[cfg(test)]
+    fn forbid_writing(&self) {
+        self.connection.pragma_update(None, "query_only", true).unwrap();
     }
 
     /// A ledger that is full once it has so many pages: what a full disk looks like.
@@ -130,4 +149,32 @@ fn has_log(path: &Path) -> bool {
 /// The characters that end a path inside a URI, escaped.
 fn percent_encoded(path: &Path) -> String {
     path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whether_it_can_be_written_is_found_by_writing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(dir.path()).unwrap();
+        let identity = ledger.identity().unwrap();
+        ledger.write_nothing_new().unwrap();
+        assert_eq!(ledger.identity().unwrap(), identity);
+        ledger.forbid_writing();
+        ledger.write_nothing_new().unwrap_err();
+        std::fs::remove_file(ledger.path()).unwrap();
+        assert!(ledger.write_nothing_new().unwrap_err().to_string().contains(FILE_NAME));
+    }
+
+    #[test]
+    fn its_log_can_be_brought_into_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(dir.path()).unwrap();
+        let log = dir.path().join("ledger.sqlite3-wal");
+        assert!(log.metadata().unwrap().len() > 0);
+        ledger.fold_log().unwrap();
+        assert_eq!(log.metadata().unwrap().len(), 0);
+    }
 }

@@ -1,21 +1,26 @@
 //! The `vufleet` executable: what an operator types, and the coordinator.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
-use tracing_subscriber::EnvFilter;
 use vufleet::args::{Cli, Verb};
-use vufleet::exit::Exit;
+use vufleet::exit::{Exit, Usage};
 use vufleet::verbs;
+use vufleet_telemetry::logs;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    log(&cli.verb);
+    let format = match log(&cli.verb) {
+        Ok(format) => format,
+        Err(usage) => {
+            eprintln!("error: {usage}");
+            return Exit::Usage.into();
+        }
+    };
     match run(cli.verb) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            logs::fail(format, &format!("error: {error:#}"));
             Exit::of(&error).into()
         }
     }
@@ -29,12 +34,12 @@ fn run(verb: Verb) -> anyhow::Result<Exit> {
     exit
 }
 
-/// A service tells what it does; a verb speaks for itself, and only its warnings are logged. `VUFLEET_LOG` decides
-/// otherwise.
-fn log(verb: &Verb) {
-    let default = if matches!(verb, Verb::Coordinator(_)) { "info" } else { "warn" };
-    let filter = EnvFilter::try_from_env("VUFLEET_LOG").unwrap_or_else(|_| EnvFilter::new(default));
-    let colour = std::io::stderr().is_terminal();
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colour).with_target(false);
-    log.with_writer(std::io::stderr).init();
+/// A service tells what it does; a verb speaks for itself, and only its warnings are logged.
+fn log(verb: &Verb) -> Result<logs::Format, Usage> {
+    let (default, format) = match verb {
+        Verb::Coordinator(args) => ("info", args.log_format),
+        _ => ("warn", logs::Format::Text),
+    };
+    logs::start(format, logs::filter(&["VUFLEET_LOG", "RUST_LOG"], default, "").map_err(Usage)?);
+    Ok(format)
 }

@@ -2,6 +2,9 @@
 //!
 //! No log, ledger, export or argument list ever sees one; what prints here names variables and files only.
 
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
 use anyhow::bail;
 use secrecy::{ExposeSecret, SecretString};
 use vufleet_proto::v1;
@@ -56,13 +59,34 @@ fn read_one(
             format!("{key}: environment variable {name} is not set; set it with: read -rs {name} && export {name}")
         }),
         PasswordSource::File(path) => match std::fs::read_to_string(path) {
-            Ok(text) => Ok(SecretString::from(without_line_break(&text))),
+            Ok(text) => {
+                let text = SecretString::from(text);
+                let password = SecretString::from(without_line_break(text.expose_secret()));
+                look_at(key, path, &password)?;
+                Ok(password)
+            }
             Err(error) => Err(format!(
                 "{key}: cannot read file {}: {error}; write the password into it and make it readable for you alone",
                 path.display()
             )),
         },
     }
+}
+
+/// What is odd about a file of a password: others that can read it, and what no password is.
+fn look_at(key: &str, path: &Path, password: &SecretString) -> Result<(), String> {
+    let shown = path.display();
+    if password.expose_secret().contains('\0') {
+        return Err(format!("{key}: file {shown} holds a NUL byte; write the password alone into it, as text"));
+    }
+    if password.expose_secret().is_empty() {
+        tracing::warn!("{key}: file {shown} is empty: the login is tried without a password");
+    }
+    let mode = std::fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode() & 0o7777);
+    if mode & 0o077 != 0 {
+        tracing::warn!("{key}: file {shown} can be read by others (mode {mode:04o}); chmod 600 {shown}");
+    }
+    Ok(())
 }
 
 fn without_line_break(text: &str) -> &str {
@@ -94,6 +118,15 @@ mod tests {
             assert_eq!(wire.password.as_deref(), Some("s3cret"));
             assert_eq!(wire.control_password.as_deref(), Some(password));
         }
+    }
+
+    #[test]
+    fn a_file_that_is_no_text_holds_no_password() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("password");
+        std::fs::write(&path, "p\0q").unwrap();
+        let error = Passwords::from_sources(Some(&PasswordSource::File(path)), None, variable).unwrap_err().to_string();
+        assert!(error.contains("NUL") && !error.contains("p\0q"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The verbs: one file each, all with a `run` that returns the exit code or an error that somebody reads.
 
 mod agents;
+mod certs;
 mod check;
 mod compare;
 mod coordinator;
@@ -34,6 +35,7 @@ pub async fn run(verb: Verb) -> anyhow::Result<Exit> {
         Verb::Export(args) => export::run(&args),
         Verb::Compare(args) => compare::run(&args),
         Verb::Stop(args) => stop::run(args).await,
+        Verb::Certs(args) => certs::run(&args),
         Verb::Pages(args) => pages::run(&args),
     }
 }

@@ -4,7 +4,7 @@ mod synthetic;
 
 use synthetic::judged::{expect, judge, told};
 use synthetic::{AGENTS, LOAD_S, Lab, MS, S, STUDY, T0, Tape};
-use vufleet::analysis::verdict::Verdict::{Invalid, Valid};
+use vufleet::analysis::verdict::Verdict::{Degraded, Invalid, Valid};
 use vufleet::analysis::{Options, report};
 use vufleet::ledger::{Fact, MeasureFacts, RunEnd};
 use vufleet_proto::v1;
@@ -239,6 +239,29 @@ fn missing_samples() {
     expect(without("load-b", 9..11), Invalid, "agent load-b delivered 18 of 20 intervals");
     expect(without("observer", 9..11), Valid, "");
     expect(without("observer", 9..12), Invalid, "agent observer delivered 18 of 20 host samples");
+}
+
+/// Tells when an agent began its load, so many milliseconds after the appointed time.
+fn began(tape: &mut synthetic::Tape, agent: &str, late_ms: i64) {
+    let at_ns = (T0 as i64 + late_ms * 1_000_000) as u64;
+    let told = v1::Phase { kind: v1::phase::Kind::Started as i32, at_ns, ..Default::default() };
+    tape.events.push((agent.to_owned(), Body::Phase(told)));
+}
+
+#[test]
+fn an_agent_that_began_far_from_the_appointed_time_is_told_of() {
+    let judged = |late_ms: [i64; 2]| {
+        judge(|tape| {
+            began(tape, "load-a", late_ms[0]);
+            began(tape, "load-b", late_ms[1]);
+        })
+    };
+    expect(judged([0, 50]), Valid, "");
+    expect(judged([-50, 3]), Valid, "");
+    let late = "agent load-b began its load 51 ms after the appointed time; is its host or network busy?";
+    expect(judged([0, 51]), Degraded, late);
+    let early = "agent load-a began its load 2000 ms before the appointed time; is its host or network busy?";
+    expect(judged([-2_000, 51]), Degraded, early);
 }
 
 #[test]

@@ -2,6 +2,10 @@
 //!
 //! Nothing but the contract lives here: no clocks, no retries, no defaults.
 
+pub mod peer;
+
+use secrecy::zeroize::Zeroize;
+
 /// Messages and services of protocol version 4.
 pub mod v1 {
     #![allow(missing_docs, clippy::all)]
@@ -16,6 +20,14 @@ impl std::fmt::Debug for v1::Secrets {
             .field("password", &told(&self.password))
             .field("control_password", &told(&self.control_password))
             .finish()
+    }
+}
+
+impl Drop for v1::Secrets {
+    /// Overwrites them. Buffers that messages are encoded into, and decoded from, are the libraries' and are not overwritten.
+    fn drop(&mut self) {
+        self.password.zeroize();
+        self.control_password.zeroize();
     }
 }
 

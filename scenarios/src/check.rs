@@ -5,6 +5,7 @@
 //! `schema verify`'s, and why a target cannot be reached the driver's fault says best.
 
 mod commands;
+mod control;
 mod custom;
 mod demand;
 mod fleet;
@@ -66,8 +67,12 @@ pub struct AgentFacts {
     pub hostname: String,
     /// The data directory that it copies and puts back when asked to.
     pub snapshot: Option<String>,
+    /// Of vufleet.
+    pub version: String,
     /// What studies choose it by.
     pub labels: BTreeMap<String, String>,
+    /// Whether its configuration allows control.
+    pub allow_control: bool,
     /// Names of the commands of its host that it runs when asked to.
     pub commands: Vec<String>,
     /// Whether it observes the database's host.
@@ -164,6 +169,11 @@ pub fn questions(study: &Study) -> Vec<Question> {
     questions
 }
 
+/// The questions whether the target understands the user's own statements: they hold those, and execute none.
+pub fn of_statements(study: &Study) -> Vec<Question> {
+    custom::questions(study)
+}
+
 /// The questions of `[[require]]`, which have to be asked before each run too.
 pub fn requirements(study: &Study) -> Vec<Question> {
     schema::requirements(study)
@@ -172,6 +182,11 @@ pub fn requirements(study: &Study) -> Vec<Question> {
 /// What of `[[require]]` does not hold by these answers. Nothing that was not asked.
 pub fn unmet(study: &Study, answers: &Answers) -> Vec<Finding> {
     schema::unmet_requirements(study, answers).collect()
+}
+
+/// What agents have to allow and do not, before anything is asked.
+pub fn not_allowed(study: &Study, agents: &[AgentFacts]) -> Vec<Finding> {
+    control::findings(study, agents)
 }
 
 /// What the answers mean for this study on these agents, the worst first.
@@ -187,6 +202,7 @@ pub fn findings(study: &Study, answers: &Answers, agents: &[AgentFacts]) -> Vec<
     findings.extend(fleet::findings(study, agents));
     findings.extend(room::findings(study, agents));
     findings.extend(commands::findings(study, agents));
+    findings.extend(control::findings(study, agents));
     findings.extend(remembered::findings(study, answers));
     findings.extend(reset::findings(study, answers, agents));
     findings.extend(terminals::findings(study));

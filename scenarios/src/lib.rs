@@ -11,7 +11,9 @@ pub mod custom;
 mod deck;
 pub mod observers;
 pub mod oltp;
+pub mod permit;
 pub mod plan;
+pub mod question;
 pub mod random;
 #[cfg(test)]
 mod ready;

@@ -113,6 +113,25 @@ impl Authority {
         files::write(&dir.join(CA_CERTIFICATE), &self.certificates_pem, existing)
     }
 
+    /// Keeps the certificates of authorities before it beside its own, so that what they issued is trusted during a rotation.
+    ///
+    /// # Errors
+    /// A text that holds no certificate.
+    pub fn trust_beside(&mut self, former_pem: &str) -> anyhow::Result<()> {
+        let former: Vec<&str> = pem_blocks(former_pem).collect();
+        if former.is_empty() {
+            bail!("the former authority's file holds no certificate");
+        }
+        for block in former {
+            let der = CertificateDer::from_pem_slice(block.as_bytes()).map_err(|error| anyhow!("{error}"))?;
+            if validity(&der)?.until > SystemTime::now() {
+                self.certificates_pem.push_str(block);
+                self.certificates_pem.push('\n');
+            }
+        }
+        Ok(())
+    }
+
     /// Its certificate, and those of authorities that are trusted beside it during a rotation.
     pub fn certificates_pem(&self) -> &str {
         &self.certificates_pem
@@ -204,6 +223,14 @@ fn since_epoch(instant: SystemTime) -> Duration {
 
 fn read(path: &Path) -> anyhow::Result<String> {
     fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
+}
+
+/// The certificates of a text, each from its first line to its last.
+pub fn pem_blocks(pem: &str) -> impl Iterator<Item = &str> {
+    const END: &str = "-----END CERTIFICATE-----";
+    pem.split_inclusive(END)
+        .filter(|part| part.ends_with(END))
+        .filter_map(|part| part.rfind("-----BEGIN CERTIFICATE-----").map(|start| &part[start..]))
 }
 
 /// The certificate among several that speaks of a key.

@@ -3,6 +3,8 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, SystemTime};
 
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -26,6 +28,15 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Reads a certificate (PEM).
+    ///
+    /// # Errors
+    /// What is wrong with it, when it is none.
+    pub fn of_pem(pem: &str) -> Result<Facts, String> {
+        let der = CertificateDer::from_pem_slice(pem.as_bytes()).map_err(|error| error.to_string())?;
+        Facts::of(&der)
+    }
+
     /// Reads a certificate (DER).
     ///
     /// # Errors
@@ -102,6 +113,19 @@ mod tests {
         let agent = "spiffe://vufleet/agent/a";
         assert!(identity(&[uri("https://lab"), uri(agent)]).is_some());
         assert_eq!(identity(&[uri(agent), uri("spiffe://vufleet/operator/a")]), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn damaged_certificates_are_no_panic(at in 0_usize..400, byte: u8, cut in 0_usize..600) {
+            let key = rcgen::KeyPair::generate().unwrap();
+            let params = rcgen::CertificateParams::new(["host.lab".to_owned(), "10.0.0.1".to_owned()]).unwrap();
+            let mut der = params.self_signed(&key).unwrap().der().to_vec();
+            let last = der.len() - 1;
+            der[at.min(last)] = byte;
+            der.truncate(cut.min(last));
+            Facts::of(&der).map(drop).unwrap_or_default();
+        }
     }
 
     #[test]

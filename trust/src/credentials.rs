@@ -14,21 +14,18 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::sign::CertifiedKey;
 
+use crate::authority::{CA_CERTIFICATE, CA_KEY, CERTIFICATE, KEY};
 use crate::certificate::{Facts, day};
 use crate::identity::{Identity, Role};
+use crate::reason;
+use crate::validity::DAY;
 use crate::verify::provider;
 
 /// The files of a directory of certificates.
-pub const FILES: [&str; 3] = [AUTHORITIES, CERTIFICATE, KEY];
-const AUTHORITIES: &str = "ca.crt";
-const CERTIFICATE: &str = "tls.crt";
-const KEY: &str = "tls.key";
-/// What only whoever issues certificates needs.
-const AUTHORITY_KEY: &str = "ca.key";
+pub const FILES: [&str; 3] = [CA_CERTIFICATE, CERTIFICATE, KEY];
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// From when on the end of a certificate is warned of, unless a third of its life is shorter.
-const SOON: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+const SOON: Duration = Duration::from_secs(30 * DAY.as_secs());
 
 /// Checked certificates of this process.
 #[derive(Debug, Clone)]
@@ -59,6 +56,11 @@ impl fmt::Display for Problems {
 impl std::error::Error for Problems {}
 
 impl Problems {
+    /// Each of them.
+    pub fn list(&self) -> &[String] {
+        &self.list
+    }
+
     pub(crate) fn of(directory: &Path, problem: String) -> Problems {
         Problems { directory: directory.to_owned(), list: vec![problem] }
     }
@@ -171,30 +173,31 @@ impl Reading<'_> {
     /// Those that have expired are left out, for verifying ends at an authority without a look at its dates.
     fn authorities(&mut self, now: SystemTime) -> Option<Arc<RootCertStore>> {
         let mut store = RootCertStore::empty();
-        for certificate in self.certificates(AUTHORITIES)? {
+        for certificate in self.certificates(CA_CERTIFICATE)? {
             let facts = match Facts::of(&certificate) {
                 Ok(facts) => facts,
                 Err(error) => {
-                    self.problems.push(format!("{AUTHORITIES} is damaged ({error}); copy it again"));
+                    self.problems.push(format!("{CA_CERTIFICATE} is damaged ({error}); copy it again"));
                     continue;
                 }
             };
             if !facts.authority {
                 self.problems.push(format!(
-                    "{AUTHORITIES} holds a certificate that is no authority's; it is to hold the one of `vufleet certs init`"
+                    "{CA_CERTIFICATE} holds a certificate that is no authority's; it is to hold the one of `vufleet certs init`"
                 ));
             } else if facts.until <= now {
                 self.remarks.push(format!(
-                    "an authority in {AUTHORITIES} has expired on {}; it is not trusted",
+                    "an authority in {CA_CERTIFICATE} has expired on {}; it is not trusted",
                     day(facts.until)
                 ));
             } else if let Err(error) = store.add(certificate) {
-                self.problems.push(format!("{AUTHORITIES} holds an authority that cannot be used ({error})"));
+                self.problems.push(format!("{CA_CERTIFICATE} holds an authority that cannot be used ({error})"));
             }
         }
         if store.is_empty() && self.problems.is_empty() {
-            self.problems
-                .push(format!("the authority in {AUTHORITIES} has expired; make a new one with `vufleet certs init`"));
+            self.problems.push(format!(
+                "the authority in {CA_CERTIFICATE} has expired; make a new one with `vufleet certs init`"
+            ));
         }
         (!store.is_empty()).then(|| Arc::new(store))
     }
@@ -221,7 +224,7 @@ impl Reading<'_> {
     }
 
     fn look_for_authority_key(&mut self) {
-        let path = self.directory.join(AUTHORITY_KEY);
+        let path = self.directory.join(CA_KEY);
         if path.exists() {
             self.remarks.push(format!(
                 "{} is the authority's own key, by which anybody can be issued; keep it only where certificates are issued",
@@ -257,16 +260,16 @@ impl Reading<'_> {
     ) {
         let verifier = match WebPkiClientVerifier::builder_with_provider(Arc::clone(authorities), provider()).build() {
             Ok(verifier) => verifier,
-            Err(error) => return self.problems.push(format!("{AUTHORITIES} cannot be used ({error})")),
+            Err(error) => return self.problems.push(format!("{CA_CERTIFICATE} cannot be used ({error})")),
         };
         // Dates have been told already; the rest is looked at on a day when they hold.
         let instant = now.clamp(facts.from, facts.until.max(facts.from));
         let instant = UnixTime::since_unix_epoch(instant.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default());
         if let Err(error) = verifier.verify_client_cert(&chain[0], &chain[1..], instant) {
             let why = match error {
-                rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer) => {
+                rustls::Error::InvalidCertificate(error) if reason::is_of_another_authority(&error) => {
                     format!(
-                        "{CERTIFICATE} was not issued by the authority in {AUTHORITIES}; both are to come from one `vufleet certs issue`"
+                        "{CERTIFICATE} was not issued by the authority in {CA_CERTIFICATE}; both are to come from one `vufleet certs issue`"
                     )
                 }
                 error => format!("{CERTIFICATE} does not hold ({error}); issue another one"),
@@ -307,6 +310,21 @@ impl Reading<'_> {
                 None
             }
         }
+    }
+}
+
+/// What is wrong with the dates of a certificate, or will soon be.
+pub fn dates(facts: &Facts, now: SystemTime) -> Vec<String> {
+    let life = facts.until.duration_since(facts.from).unwrap_or_default();
+    let left = facts.until.duration_since(now).unwrap_or_default();
+    if facts.until <= now {
+        vec![format!("it has expired on {}", day(facts.until))]
+    } else if facts.from > now {
+        vec![format!("it is valid from {} on; compare this host's clock with the issuer's", day(facts.from))]
+    } else if left < SOON.min(life / 3) {
+        vec![format!("it expires on {}, in {} days", day(facts.until), left.as_secs() / DAY.as_secs())]
+    } else {
+        Vec::new()
     }
 }
 

@@ -13,6 +13,7 @@ pub mod credentials;
 pub mod files;
 pub mod host;
 pub mod identity;
+pub mod quiet;
 mod reason;
 pub mod server;
 mod stream;

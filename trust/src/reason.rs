@@ -43,6 +43,11 @@ fn stranger(error: &CertificateError) -> Option<&Stranger> {
     }
 }
 
+/// Authorities of one name are told apart by their signatures alone.
+pub(crate) fn is_of_another_authority(error: &CertificateError) -> bool {
+    matches!(error, CertificateError::UnknownIssuer | CertificateError::BadSignature)
+}
+
 /// Why a client's handshake failed.
 pub(crate) fn of_server(error: &io::Error, host: &str, seen: Option<&Facts>, own: &Credentials) -> String {
     match tls(error) {
@@ -68,7 +73,7 @@ fn bad_server(error: &CertificateError, host: &str, seen: Option<&Facts>, own: &
         );
     }
     match error {
-        CertificateError::UnknownIssuer => format!(
+        error if is_of_another_authority(error) => format!(
             "the coordinator's certificate is of another authority{} than {directory}/ca.crt; both sides' are to come from one `vufleet \
              certs init`",
             seen.map(|facts| format!(" ({})", facts.issuer)).unwrap_or_default()
@@ -97,7 +102,7 @@ fn bad_server(error: &CertificateError, host: &str, seen: Option<&Facts>, own: &
 fn refused(alert: AlertDescription, own: &Credentials) -> String {
     let (directory, identity) = (own.directory.display(), &own.identity);
     match alert {
-        AlertDescription::UnknownCA => format!(
+        AlertDescription::UnknownCA | AlertDescription::DecryptError => format!(
             "the coordinator refuses our certificate, that of {identity} in {directory}: it is of another authority than the \
              coordinator's ca.crt; both sides' are to come from one `vufleet certs init`"
         ),
@@ -173,7 +178,7 @@ fn bad_client(error: &CertificateError) -> String {
         return format!("has no business here: {stranger}");
     }
     match error {
-        CertificateError::UnknownIssuer => "showed a certificate of another authority".to_owned(),
+        error if is_of_another_authority(error) => "showed a certificate of another authority".to_owned(),
         CertificateError::ExpiredContext { not_after, .. } => {
             format!("showed a certificate that expired on {}", on(not_after.as_secs()))
         }

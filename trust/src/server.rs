@@ -5,7 +5,6 @@
 
 mod connection;
 mod gate;
-mod quiet;
 mod renewal;
 
 use std::io;
@@ -23,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use crate::address::Security;
 use crate::credentials::Problems;
 use crate::identity::Role;
+use crate::quiet::{self, Quiet};
 use crate::reason;
 use crate::stream::{Begun, PREFACE, Stream};
 
@@ -30,13 +30,14 @@ pub use connection::{Connection, Peer};
 pub use gate::Limits;
 
 use gate::{Gate, Place};
-use quiet::Quiet;
 use renewal::Renewal;
 
 /// How long a TLS handshake may take, and then again the first words after it.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a refused peer is listened to, so that it hears why before the connection is reset.
 const LINGER: Duration = Duration::from_secs(1);
+/// What is said to whom begins with anything but HTTP/2.
+const WRONG_PORT: &[u8] = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: 27\r\n\r\nthis port is for gRPC only\n";
 /// Connections that wait to be served.
 const WAITING: usize = 64;
 /// Between tries to accept, when the system has no descriptor or memory for it.
@@ -135,14 +136,14 @@ async fn accept(listener: TcpListener, door: Arc<Door>) {
         match accepted {
             Ok((socket, address)) => match door.gate.enter(address.ip()) {
                 Ok(place) => drop(tokio::spawn(Arc::clone(&door).receive(socket, address, place))),
-                Err(full) => door.quiet.refused(address, &full),
+                Err(full) => door.quiet.say(|| format!("refused {address}: it {full}")),
             },
             // The peer's business, and gone already.
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
             Err(error) => {
-                door.quiet.say(&format!(
-                    "no connection can be accepted ({error}); raise the limit of open files (ulimit -n)"
-                ));
+                door.quiet.say(|| {
+                    format!("no connection can be accepted ({error}); raise the limit of open files (ulimit -n)")
+                });
                 tokio::time::sleep(BACK_OFF).await;
             }
         }
@@ -154,7 +155,7 @@ impl Door {
         match self.welcome(socket, address, place).await {
             // Nobody serves any more.
             Ok(connection) => drop(self.ready.send(connection).await),
-            Err(why) => self.quiet.refused(address, &why),
+            Err(why) => self.quiet.say(|| format!("refused {address}: it {why}")),
         }
     }
 
@@ -174,7 +175,13 @@ impl Door {
             Protocol::Http1 => Vec::new(),
             Protocol::Http2 => {
                 let preface = tokio::time::timeout(PATIENCE, read_preface(&mut stream)).await;
-                preface.map_err(|_| format!("said nothing for {} s", PATIENCE.as_secs()))??
+                match preface.map_err(|_| format!("said nothing for {} s", PATIENCE.as_secs()))? {
+                    Ok(head) => head,
+                    Err(why) => {
+                        decline(stream).await;
+                        return Err(why);
+                    }
+                }
             }
         };
         let begun = Begun::new(stream, head, 0);
@@ -190,6 +197,20 @@ async fn shake_hands(socket: TcpStream, acceptor: TlsAcceptor) -> Result<tokio_r
             linger(socket).await;
             Err(why)
         }
+    }
+}
+
+/// Says in the words that browsers and TLS clients can tell from their own that they are wrong here.
+async fn decline(mut stream: Stream) {
+    let said = async {
+        stream.write_all(WRONG_PORT).await?;
+        stream.shutdown().await
+    };
+    if !matches!(tokio::time::timeout(LINGER, said).await, Ok(Ok(()))) {
+        tracing::trace!("a refused peer did not wait for the reason");
+    }
+    if let Stream::Plain(socket) = stream {
+        linger(socket).await;
     }
 }
 

@@ -128,6 +128,26 @@ fn one_that_was_saved_goes_on_issuing() {
 }
 
 #[test]
+fn a_successor_issues_while_what_came_before_is_trusted() {
+    let former = authority();
+    let old = former.issue(&order(&[], Validity::days(3))).unwrap();
+    let mut expired =
+        Authority::create("long ago", Validity { from: SystemTime::now() - DAY * 2, until: SystemTime::now() - DAY })
+            .unwrap();
+    expired.trust_beside(former.certificates_pem()).unwrap();
+    let mut successor = authority();
+    successor.trust_beside("a text").unwrap_err();
+    successor.trust_beside(expired.certificates_pem()).unwrap();
+    assert_eq!(roots(successor.certificates_pem()).len(), 2, "its own and the former one, which has not expired");
+    let dir = tempfile::tempdir().unwrap();
+    successor.save(dir.path(), Existing::Keep).unwrap();
+    let new = Authority::load(dir.path()).unwrap().issue(&order(&[], Validity::days(3))).unwrap();
+    as_client(&successor, &old, SystemTime::now()).unwrap();
+    as_client(&successor, &new, SystemTime::now()).unwrap();
+    as_client(&former, &new, SystemTime::now()).unwrap_err();
+}
+
+#[test]
 fn nothing_is_written_over_unasked() {
     let dir = tempfile::tempdir().unwrap();
     let first = authority();

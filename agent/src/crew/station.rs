@@ -13,7 +13,7 @@ use vufleet_scenarios::study::Pacing;
 use vufleet_scenarios::workload::{Seat, Workload};
 
 use super::{CrewPlan, Order, Part, Report};
-use crate::fine;
+use crate::fine::{self, FineSleep};
 use crate::recorder::{Recorder, Tally};
 use crate::user::{Floor, FloorPlan, Local, Stage, User};
 use crate::watchdog::{Kill, Post};
@@ -158,9 +158,10 @@ impl<W: Workload> Shift<W> {
         self.tell(Report::Connected { session_ids, reached });
     }
 
-    /// Users wait for a stage, not for a time, so that one timer is enough for all of them.
+    /// Users wait for a stage, not for a time, so that one timer is enough for all of them. It is the fine one however long the
+    /// wait: the runtime's is a millisecond late, and all agents of a fleet are to begin at one instant.
     async fn begin(&mut self, at: Instant) {
-        fine::sleep_until(at).await;
+        FineSleep::until(at).await;
         self.start = Some(at);
         self.floor.recorder.borrow_mut().begin(at);
         self.floor.set_stage(Stage::Running);

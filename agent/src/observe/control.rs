@@ -1,8 +1,7 @@
 //! Control commands: SQL that the coordinator asks for on a fresh connection of this agent, answered as text.
 //!
-//! Checks, `[[require]]`, set-up SQL and `schema verify` all come this way. What they may do is what the login may do:
-//! the coordinator sends the login's password with the command, so an agent's own `allow_control` does not apply. It is
-//! about what only the agent's host can grant, that is commands of the host itself.
+//! Checks, `[[require]]`, set-up SQL and `schema verify` all come this way. What they may do is what the login may do, and no more
+//! than this agent's own configuration allows: see [`crate::allow`].
 
 mod limit;
 
@@ -13,9 +12,10 @@ use tokio::runtime::Builder;
 use tokio::time::timeout;
 use vufleet_proto::v1;
 use vufleet_scenarios::session::{Fault, FaultKind, Row, Rows, Session, Value};
-use vufleet_scenarios::study::{self, Edits, Target, TargetKind};
+use vufleet_scenarios::study::{self, Edits, Study, Target, TargetKind};
 
 use self::limit::Limit;
+use crate::allow::{Allowance, Guard};
 use crate::session::calendar::Civil;
 use crate::session::text::write_decimal;
 use crate::session::{MssqlSession, MysqlAsyncSession, SimulatedSession, SqliteSession};
@@ -27,14 +27,26 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(15);
 /// Most text of one command's answer: it has to fit into a message.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
-/// Runs a command to its end on the calling thread, which must be none of a runtime's own.
-pub fn run(command: &v1::Control) -> v1::ControlResult {
-    let result = target_of(command).map_or_else(|fault| refused(&fault), |target| run_on(&target, command));
+/// Runs a command to its end on the calling thread, which must be none of a runtime's own, as far as it is allowed.
+pub fn run(command: &v1::Control, allowance: Allowance) -> v1::ControlResult {
+    let result = admitted(command, allowance)
+        .map_or_else(|fault| refused(&fault), |(target, guards)| run_guarded(&target, command, &guards));
     v1::ControlResult { id: command.id, ..result }
 }
 
-/// The one place where a kind of target becomes a driver. What the command says of study and login is not looked at.
+fn admitted(command: &v1::Control, allowance: Allowance) -> Result<(Target, Vec<Guard>), Fault> {
+    let study = study_of(command)?;
+    let guards = allowance.statements(&study, command).map_err(|why| Fault::new(FaultKind::Refused, why))?;
+    Ok((login_of(study, command), guards))
+}
+
+/// Runs what has been allowed before. What the command says of study and login is not looked at.
 pub fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
+    run_guarded(target, command, &[])
+}
+
+/// The one place where a kind of target becomes a driver.
+fn run_guarded(target: &Target, command: &v1::Control, guards: &[Guard]) -> v1::ControlResult {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -43,28 +55,38 @@ pub fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
         }
     };
     match target.kind {
-        TargetKind::Mysql => runtime.block_on(execute::<MysqlAsyncSession>(target, command)),
-        TargetKind::Mssql => runtime.block_on(execute::<MssqlSession>(target, command)),
-        TargetKind::Sqlite => runtime.block_on(execute::<SqliteSession>(target, command)),
-        TargetKind::Simulated => runtime.block_on(execute::<SimulatedSession>(target, command)),
+        TargetKind::Mysql => runtime.block_on(execute::<MysqlAsyncSession>(target, command, guards)),
+        TargetKind::Mssql => runtime.block_on(execute::<MssqlSession>(target, command, guards)),
+        TargetKind::Sqlite => runtime.block_on(execute::<SqliteSession>(target, command, guards)),
+        TargetKind::Simulated => runtime.block_on(execute::<SimulatedSession>(target, command, guards)),
     }
 }
 
 /// The target of a command, with the login that it asks for and that login's password.
 pub fn target_of(command: &v1::Control) -> Result<Target, Fault> {
-    let study = study::read(&command.study, &Edits::default()).map_err(|refusal| {
+    Ok(login_of(study_of(command)?, command))
+}
+
+fn study_of(command: &v1::Control) -> Result<Study, Fault> {
+    study::read(&command.study, &Edits::default()).map_err(|refusal| {
         let what = format!("this agent cannot read the study it was sent; run one version of vufleet: {refusal}");
         Fault::new(FaultKind::Refused, what)
-    })?;
-    let secrets = command.secrets.clone().unwrap_or_default();
+    })
+}
+
+fn login_of(study: Study, command: &v1::Control) -> Target {
+    let mut secrets = command.secrets.clone().unwrap_or_default();
     let own_login = command.as_control && study.control.is_some();
-    let (mut target, password) =
-        if own_login { (study.control_target(), secrets.control_password) } else { (study.target, secrets.password) };
+    let (mut target, password) = if own_login {
+        (study.control_target(), secrets.control_password.take())
+    } else {
+        (study.target, secrets.password.take())
+    };
     target.password = password.map(Into::into);
     if !command.database.is_empty() {
         target.database = Some(command.database.clone());
     }
-    Ok(target)
+    target
 }
 
 /// Runs the statements one after the other on one fresh connection. `tables` has one entry a statement that was tried.
@@ -73,7 +95,8 @@ pub fn target_of(command: &v1::Control) -> Result<Target, Fault> {
 /// and its error as the only column's name; answers carry no column names otherwise. When the connection cannot be
 /// opened at all there are no tables and no version. A statement that is under way at the command's limit is stopped and fails
 /// with a deadline; those that `keep_going` sends after it have a moment each.
-pub async fn execute<S: Session>(target: &Target, command: &v1::Control) -> v1::ControlResult {
+/// Each statement has its guard sent ahead of it, where it has one.
+pub async fn execute<S: Session>(target: &Target, command: &v1::Control, guards: &[Guard]) -> v1::ControlResult {
     let mut result = v1::ControlResult::default();
     let connect = timeout(CONNECT_PATIENCE, Box::pin(S::connect(target, Rc::from([]))));
     let mut session = match connect.await.unwrap_or_else(|_| Err(silent(target))) {
@@ -87,9 +110,14 @@ pub async fn execute<S: Session>(target: &Target, command: &v1::Control) -> v1::
     for (index, statement) in command.statements.iter().enumerate() {
         let answer = match &lost {
             None => {
-                limit
-                    .keep(target, &mut session, async |session: &mut S| ask(session, statement, &mut bytes_left).await)
-                    .await
+                let guard = guards.get(index).copied().flatten();
+                let asking = async |session: &mut S| {
+                    if let Some(guard) = guard {
+                        session.batch(guard).await?;
+                    }
+                    ask(session, statement, &mut bytes_left).await
+                };
+                limit.keep(target, &mut session, asking).await
             }
             Some(fault) => Err(fault.clone()),
         };

@@ -8,13 +8,21 @@ use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Streaming;
 use tonic::transport::Endpoint;
+use vufleet_proto::peer::{self, Said};
 use vufleet_proto::v1::{Command, Event, fleet_client::FleetClient};
 use vufleet_trust::address::Security;
 use vufleet_trust::client;
 use vufleet_trust::identity::Role;
 
+/// This agent's.
+pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Events that may wait inside one connection before the rest stays in the outbox.
 const IN_FLIGHT: usize = 256;
+/// Between a refusal and the next dial; doubled with each.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+/// Far below every lease that makes sense.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// One connection.
 pub(super) struct Link {
@@ -36,8 +44,24 @@ pub(super) async fn next_command(link: &mut Option<Link>) -> Result<Option<Comma
     }
 }
 
+/// How long to wait before the next dial. A coordinator that is away is found again soon; one that refuses this agent is not asked five
+/// times a second, handshake and all.
+pub(super) fn pause(refusals: u32) -> Duration {
+    if refusals == 0 {
+        Duration::ZERO
+    } else {
+        FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(refusals - 1)).min(LONGEST_PAUSE)
+    }
+}
+
 /// Connects to the coordinator at `url` and introduces this agent.
-pub(super) async fn dial(url: String, security: Security, hello: Event) -> Result<Link, tonic::Status> {
+pub(super) async fn dial(
+    url: String,
+    security: Security,
+    hello: Event,
+    pause: Duration,
+) -> Result<Link, tonic::Status> {
+    tokio::time::sleep(pause).await;
     let endpoint = Endpoint::from_shared(url)
         .map_err(|error| tonic::Status::unavailable(error.to_string()))?
         .http2_keep_alive_interval(Duration::from_secs(2))
@@ -52,6 +76,23 @@ pub(super) async fn dial(url: String, security: Security, hello: Event) -> Resul
     if events.try_send(hello).is_err() {
         return Err(tonic::Status::internal("a fresh channel was full"));
     }
-    let commands = client.join(ReceiverStream::new(outgoing)).await?.into_inner();
+    let joined = client.join(peer::introduced(ReceiverStream::new(outgoing), VERSION)).await?;
+    // One that says nothing of itself is older, and looks at what the agent said instead.
+    let said = Said::in_metadata(joined.metadata());
+    if let Some(why) = said.protocol.and_then(|_| said.mismatch("coordinator", "agent", VERSION)) {
+        return Err(tonic::Status::failed_precondition(why));
+    }
+    let commands = joined.into_inner();
     Ok(Link { events, commands, welcomed: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_bound() {
+        let ms: Vec<_> = [0, 1, 2, 5, 6, 7, u32::MAX].into_iter().map(|refusals| pause(refusals).as_millis()).collect();
+        assert_eq!(ms, [0, 50, 100, 800, 1_000, 1_000, 1_000]);
+    }
 }

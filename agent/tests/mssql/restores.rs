@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use vufleet_agent::allow::Allowance;
 use vufleet_agent::observe::control;
 use vufleet_proto::v1;
 use vufleet_scenarios::backup;
@@ -30,17 +31,20 @@ fn restore_on(then: Then, limit: Duration) -> (v1::ControlResult, [String; 3]) {
          'disabled'\n[workload]\nkind = 'oltp'\nscript = 'point_select'\n[[profiles]]\nvus = 1\n"
     );
     let statements = Backup { files: vec!["/b/tpcc.bak".to_owned()], moves: BTreeMap::new() }.restore("tpcc");
-    let result = control::run(&v1::Control {
-        study,
-        secrets: Some(v1::Secrets { password: Some(PASSWORD.to_owned()), control_password: None }),
-        as_control: true,
-        statements: statements.to_vec(),
-        keep_going: true,
-        changes: true,
-        database: backup::FROM.to_owned(),
-        limit_ns: limit.as_nanos() as u64,
-        ..Default::default()
-    });
+    let result = control::run(
+        &v1::Control {
+            study,
+            secrets: Some(v1::Secrets { password: Some(PASSWORD.to_owned()), control_password: None }),
+            as_control: true,
+            statements: statements.to_vec(),
+            keep_going: true,
+            changes: true,
+            database: backup::FROM.to_owned(),
+            limit_ns: limit.as_nanos() as u64,
+            ..Default::default()
+        },
+        Allowance::ALL,
+    );
     (result, statements)
 }
 

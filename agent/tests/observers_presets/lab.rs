@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use vufleet_agent::allow::Allowance;
 use vufleet_agent::observe::control;
 use vufleet_agent::session::install_tls_provider;
 use vufleet_proto::v1;
@@ -42,17 +43,20 @@ impl Lab {
         statements: impl IntoIterator<Item = &'s str>,
         keep_going: bool,
     ) -> (Result<Vec<Option<String>>, String>, u32) {
-        let result = control::run(&v1::Control {
-            study: self.study.clone(),
-            secrets: Some(v1::Secrets {
-                password: Some(MariaDb::BENCH.password.to_owned()),
-                control_password: Some(MariaDb::ADMIN.password.to_owned()),
-            }),
-            as_control: true,
-            statements: statements.into_iter().map(str::to_owned).collect(),
-            keep_going,
-            ..Default::default()
-        });
+        let result = control::run(
+            &v1::Control {
+                study: self.study.clone(),
+                secrets: Some(v1::Secrets {
+                    password: Some(MariaDb::BENCH.password.to_owned()),
+                    control_password: Some(MariaDb::ADMIN.password.to_owned()),
+                }),
+                as_control: true,
+                statements: statements.into_iter().map(str::to_owned).collect(),
+                keep_going,
+                ..Default::default()
+            },
+            Allowance::ALL,
+        );
         let last =
             |table: v1::Table| table.rows.first()?.cells.last().filter(|cell| !cell.null).map(|cell| cell.text.clone());
         match result.error.is_empty() {

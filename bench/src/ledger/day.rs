@@ -165,13 +165,13 @@ impl Pool {
             for (name, value) in &mut self.counters {
                 *value += match name.as_str() {
                     "Uptime" => 1,
-                    "Com_commit" => done * 4,
+                    "Com_commit" | "Questions" => done * 4,
                     "Com_rollback" => 0,
                     _ => self.stream.random_range(0..200_000),
                 };
             }
             bodies.push(Body::Counters(reading(end_ns, self.counters.clone())));
-            let orders = (vufleet_scenarios::tprocc::ORDERS.to_owned(), self.orders * 4);
+            let orders = (vufleet_scenarios::tprocc::ORDERS.to_owned(), self.orders);
             bodies.push(Body::Counters(reading(end_ns + 2_000_000, HashMap::from([orders]))));
         }
         let numbered = bodies.into_iter().zip(seq - 3..);

@@ -21,6 +21,8 @@ use crate::ledger::{DrivingAgent, Fact, RunEnd, RunFacts};
 
 /// Driving hosts busier than this may be what is being measured.
 const BUSY_PERCENT: f64 = 90.0;
+/// More hosts than these are told of together.
+const FEW: usize = 4;
 /// Faults per hundred transactions.
 const ERRORS_PERCENT: f64 = 1.0;
 /// Share of an open rate's arrivals that may queue up, and how many standard deviations of their number.
@@ -50,6 +52,7 @@ fn endings(fold: &Fold<'_>, measured: Option<&Measured>) -> Vec<Reason> {
         // Whoever caused it is told of with more to say.
         Some((_, RunEnd::Failed(why))) => (!has_culprit(fold)).then(|| Reason::Failed(why.clone())),
         Some((at_ns, RunEnd::Stopped)) => before_the_end(*at_ns).then_some(Reason::Stopped),
+        Some((at_ns, RunEnd::CoordinatorEnded)) => before_the_end(*at_ns).then_some(Reason::CoordinatorEnded),
         Some((_, RunEnd::Finished)) => measured.is_none().then_some(Reason::NeverStarted),
     };
     ending.into_iter().collect()
@@ -111,10 +114,7 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
         missing_samples(fold, measured, facts, reasons);
     }
     if !facts.shared_host {
-        reasons.extend(measured.hosts.iter().filter(|host| fold.drives(&host.key)).filter_map(|host| {
-            let cpu_percent = host.usage.cpu_percent.filter(|percent| *percent > BUSY_PERCENT)?;
-            Some(Reason::DriverBusy { agent: host.key.agent.clone(), cpu_percent })
-        }));
+        reasons.extend(busy_drivers(fold, measured));
         reasons.extend(measured.hosts.iter().filter(|host| fold.drives(&host.key)).filter_map(|host| {
             let Allowed { cores, of, used_percent } = host.usage.allowed?;
             let used_percent = used_percent.filter(|percent| *percent > BUSY_PERCENT)?;
@@ -143,6 +143,22 @@ fn inside_the_window(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts, rea
         footprint::losses(&footprint::observer(&fold.facts))
             .map(|(what, count)| Reason::ObserverLost { what: what.replace('_', " "), count: Some(count) }),
     );
+}
+
+/// One by one, as long as that is readable.
+fn busy_drivers(fold: &Fold<'_>, measured: &Measured) -> Vec<Reason> {
+    let driving = measured.hosts.iter().filter(|host| fold.drives(&host.key));
+    let mut busy: Vec<(&str, f64)> = driving
+        .filter_map(|host| Some((host.key.agent.as_str(), host.usage.cpu_percent.filter(|it| *it > BUSY_PERCENT)?)))
+        .collect();
+    let others = if busy.len() > FEW { busy.len() - 1 } else { 0 };
+    if others > 0 {
+        busy.sort_by(|a, b| b.1.total_cmp(&a.1));
+        busy.truncate(1);
+    }
+    let reason =
+        |(agent, cpu_percent): (&str, f64)| Reason::DriverBusy { agent: agent.to_owned(), cpu_percent, others };
+    busy.into_iter().map(reason).collect()
 }
 
 /// What the database said to the first of the most frequent kind of fault inside the window.
@@ -220,8 +236,9 @@ fn ended_early(fold: &Fold<'_>, measured: &Measured, facts: &RunFacts) -> u32 {
         let mine = || fold.inside(measured.window).filter(|sample| *sample.agent == *agent.name);
         let died = mine().map(|sample| sample.ended).max().unwrap_or(0);
         let wanted = agent.vus * fold.profile.sessions_per_vu;
-        // Those that have done their transactions are gone for a good reason.
-        let last = mine().last().filter(|_| !measured.by_transactions);
+        // Those that have done their transactions are gone for a good reason, and so are those of a load that was ended.
+        let was_cut_off = !matches!(fold.run.end, None | Some((_, RunEnd::Finished)));
+        let last = mine().last().filter(|_| !measured.by_transactions && !was_cut_off);
         died.max(last.map_or(0, |sample| wanted.saturating_sub(sample.sessions)))
     };
     facts.driving.iter().map(of).sum()

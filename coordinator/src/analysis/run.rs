@@ -55,6 +55,10 @@ pub struct RunReport {
     pub whole_run: BTreeMap<String, WholeRun>,
     /// Who drove, and how much of it.
     pub driving: Vec<DrivingAgent>,
+    /// The coordinator served plaintext beyond loopback.
+    pub plaintext: bool,
+    /// Agents of another version than the coordinator's, with theirs.
+    pub other_versions: BTreeMap<String, String>,
     /// How long it took to open every session.
     pub connect_s: Option<f64>,
     /// Open arrivals that nobody could take.
@@ -271,6 +275,8 @@ impl RunReport {
             witness_missing: None,
             whole_run: BTreeMap::new(),
             driving: facts.map_or_else(Vec::new, |facts| facts.driving.clone()),
+            plaintext: facts.is_some_and(|facts| facts.plaintext),
+            other_versions: facts.map_or_else(BTreeMap::new, |facts| facts.other_versions.clone()),
             connect_s: facts.and_then(|facts| facts.connect_ns).map(|ns| ns as f64 / 1e9),
             not_started: None,
             reconnects: None,

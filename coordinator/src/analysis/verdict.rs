@@ -41,6 +41,8 @@ pub enum Reason {
     Unfinished,
     /// By the operator, inside the window.
     Stopped,
+    /// By the coordinator's end in good order, inside the window.
+    CoordinatorEnded,
     /// The run could not go on.
     Failed(String),
     /// An agent is gone.
@@ -119,6 +121,9 @@ pub enum Reason {
         agent: String,
         /// All cores of the host = 100.
         cpu_percent: f64,
+        /// Other driving hosts of which the same is true, none of them busier.
+        #[serde(default)]
+        others: usize,
     },
     /// A driving agent has used what it may use of its host's CPU.
     DriverHeld {
@@ -240,7 +245,11 @@ impl fmt::Display for Reason {
             Reason::NeverStarted => f.write_str("the load never started"),
             Reason::Unfinished => f.write_str("the coordinator ended before the run did"),
             Reason::Stopped => f.write_str("stopped by the operator"),
+            Reason::CoordinatorEnded => f.write_str("the coordinator was told to end"),
             Reason::Failed(why) | Reason::Outage(why) => f.write_str(why),
+            Reason::AgentLost { agent, at_s, reason } if *at_s <= 0.0 => {
+                write!(f, "agent {agent} was lost before the start: {reason}")
+            }
             Reason::AgentLost { agent, at_s, reason } => {
                 write!(f, "agent {agent} was lost {at_s:.1} s after the start: {reason}")
             }
@@ -294,7 +303,7 @@ impl Reason {
 
     fn doubt_sentence(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Reason::DriverBusy { agent, cpu_percent } => {
+            Reason::DriverBusy { agent, cpu_percent, others: 0 } => {
                 write!(f, "the host of driving agent {agent} was {cpu_percent:.0} % busy; add agents on other hosts")
             }
             Reason::DriverHeld { agent, used_percent, cores, of } => {
@@ -302,6 +311,13 @@ impl Reason {
                     f,
                     "driving agent {agent} used {used_percent:.0} % of the CPU that it may use ({cores} of its host's {of} cores); \
                      raise the limit of its container or unit, or add agents"
+                )
+            }
+            Reason::DriverBusy { agent, cpu_percent, others } => {
+                write!(
+                    f,
+                    "the hosts of driving agent {agent} and {others} others were up to {cpu_percent:.0} % busy; add agents \
+                     on other hosts"
                 )
             }
             Reason::Errors { percent, words } => {

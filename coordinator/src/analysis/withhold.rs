@@ -96,6 +96,8 @@ impl RunReport {
             witness_missing: self.witness_missing,
             whole_run: BTreeMap::new(),
             driving: self.driving,
+            plaintext: self.plaintext,
+            other_versions: self.other_versions,
             connect_s: None,
             not_started: None,
             reconnects: None,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use vufleet_proto::v1;
 use vufleet_scenarios::check::Answer;
+pub(super) use vufleet_scenarios::permit::brief;
 use vufleet_scenarios::study::{Action, Require};
 
 use super::Halt;
@@ -120,7 +121,7 @@ async fn send(
     if on_failure == OnFailure::GoOn {
         ask = ask.keep_going();
     }
-    let agent = match pilot.spokesman() {
+    let agent = match pilot.changer() {
         Ok(agent) => agent,
         Err(halt) => return Ok(Some(Failure::new(String::new(), halt.message(), false))),
     };
@@ -178,8 +179,8 @@ pub(super) async fn unmet(pilot: &mut Pilot, requirements: &[Require]) -> Result
     if requirements.is_empty() {
         return Ok(Vec::new());
     }
-    let agent = pilot.spokesman()?;
-    let statements = requirements.iter().map(|require| require.sql.clone()).collect();
+    let statements: Vec<String> = requirements.iter().map(|require| require.sql.clone()).collect();
+    let agent = pilot.spokesman_for(&statements)?;
     let result = pilot.ask(&agent, Ask::control(statements).keep_going()).await?;
     if result.tables.is_empty() {
         return Err(Halt::Refused(format!("agent {agent}: {}", result.error)));
@@ -206,16 +207,6 @@ pub(super) fn single(answer: &Answer) -> Option<&str> {
     match answer {
         Answer::Rows(rows) => rows.first()?.last()?.as_deref(),
         Answer::Failed(_) => None,
-    }
-}
-
-/// A statement on one line, and not all of a long one.
-pub(super) fn brief(sql: &str) -> String {
-    const LONGEST: usize = 160;
-    let line = sql.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{} ...", &line[..end]),
-        None => line,
     }
 }
 

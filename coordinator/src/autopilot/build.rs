@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(3_600);
 pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
     has_tables(pilot)?;
     let begun = Instant::now();
-    let agent = pilot.spokesman()?;
+    let agent = pilot.builder()?;
     let complete = match standing::look(pilot, &agent).await? {
         Standing::Nothing => None,
         _ if pilot.job.replace => None,
@@ -66,7 +66,7 @@ pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
 
 /// The same tables with the same rows once more, for a study that resets its data so.
 pub(super) async fn rebuild(pilot: &mut Pilot) -> Result<(), Halt> {
-    let agent = pilot.spokesman()?;
+    let agent = pilot.builder()?;
     let study = pilot.study.clone();
     let schema = study.workload.schema();
     prepare(pilot, &agent, schema, Ground::Taken).await?;
@@ -170,7 +170,7 @@ fn members(agents: &[Agent]) -> Vec<Member> {
 /// `vufleet schema drop`.
 pub(super) async fn drop_tables(pilot: &mut Pilot) -> Result<(), Halt> {
     has_tables(pilot)?;
-    let agent = pilot.spokesman()?;
+    let agent = pilot.builder()?;
     let existing = standing::existing(pilot, &agent).await?;
     let study = pilot.study.clone();
     all_or_nothing(pilot, &agent, study.workload.schema().drop(pilot.dialect())).await?;

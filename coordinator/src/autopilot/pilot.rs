@@ -181,6 +181,11 @@ impl Pilot {
         AbortOnDrop(task.abort_handle())
     }
 
+    /// Why the job was stopped.
+    pub(super) fn who_stopped(&self) -> String {
+        if self.core.is_closing() { super::COORDINATOR_ENDS.to_owned() } else { Halt::Stopped.message() }
+    }
+
     /// Whether the operator has said to stop.
     pub(super) fn is_stopped(&self) -> bool {
         *self.stopped.borrow()
@@ -205,7 +210,7 @@ impl Pilot {
 
     fn members(&self, role: &str, labels: &BTreeMap<String, String>) -> Vec<Agent> {
         let agents = self.core.registry.agents().into_iter();
-        agents.filter(|agent| agent.connected && agent.has_role(role) && agent.has_labels(labels)).collect()
+        agents.filter(|agent| agent.is_here() && agent.has_role(role) && agent.has_labels(labels)).collect()
     }
 
     /// Who of these is gone, and why.
@@ -214,12 +219,16 @@ impl Pilot {
     }
 
     fn absence(&self, member: &Member) -> Option<String> {
-        let seen = self.core.registry.look(&member.name, |agent| (agent.hello.boot, agent.connected));
-        let Some((boot, connected)) = seen else {
+        let seen =
+            self.core.registry.look(&member.name, |agent| (agent.hello.boot, agent.connected, agent.goodbye.clone()));
+        let Some((boot, connected, goodbye)) = seen else {
             return Some("it is not known any more".to_owned());
         };
         if boot != member.boot {
             return Some("its process was started again".to_owned());
+        }
+        if let Some(goodbye) = goodbye {
+            return Some(format!("it {goodbye}"));
         }
         let silence = self.core.registry.silence(member.boot)?;
         (!connected && silence > self.core.options.lease)
@@ -230,6 +239,12 @@ impl Pilot {
     pub(super) fn is_connected(&self, member: &Member) -> bool {
         let is_there = |agent: &Agent| agent.connected && agent.hello.boot == member.boot;
         self.core.registry.look(&member.name, is_there).unwrap_or(false)
+    }
+
+    /// Whether a member has been told to end and is still handing over what it has.
+    pub(super) fn is_leaving(&self, member: &Member) -> bool {
+        let leaves = |agent: &Agent| agent.connected && agent.goodbye.is_some() && agent.hello.boot == member.boot;
+        self.core.registry.look(&member.name, leaves).unwrap_or(false)
     }
 
     /// When a member was last heard of, nanoseconds since the Unix epoch.
@@ -247,7 +262,7 @@ impl Pilot {
     pub(super) async fn await_fleet(&mut self) -> Result<(), Halt> {
         let deadline = Instant::now() + MUSTER;
         loop {
-            let here = self.core.registry.agents().iter().filter(|agent| agent.connected).count();
+            let here = self.core.registry.agents().iter().filter(|agent| agent.is_here()).count();
             if here >= self.job.agents as usize && !self.drivers().is_empty() {
                 return Ok(());
             }
@@ -284,6 +299,7 @@ impl Pilot {
         }
         *shown = Some((live.phase.clone(), now));
         drop(shown);
+        self.core.progress.show(&live);
         self.teller.live(self.figures.fill(live));
     }
 }

@@ -48,16 +48,17 @@ fn refuse_fatal(findings: &[Finding]) -> Result<(), Halt> {
 
 async fn findings(pilot: &mut Pilot, time: Duration) -> Result<Vec<Finding>, Halt> {
     room(pilot, time).await?;
+    refuse_fatal(&check::not_allowed(&pilot.study, &agent_facts(pilot)))?;
     reach_from_everywhere(pilot).await?;
     let questions = check::questions(&pilot.study);
     let mut answers = Answers::new();
-    let agent = pilot.spokesman()?;
     for login in [Login::Target, Login::Control] {
         let asked: Vec<_> = questions.iter().filter(|question| question.login == login).collect();
         if asked.is_empty() {
             continue;
         }
-        let statements = asked.iter().map(|question| question.sql.clone()).collect();
+        let statements: Vec<String> = asked.iter().map(|question| question.sql.clone()).collect();
+        let agent = pilot.spokesman_for(&statements)?;
         let ask = match login {
             Login::Target => Ask::target(statements),
             Login::Control => Ask::control(statements),
@@ -75,7 +76,7 @@ async fn findings(pilot: &mut Pilot, time: Duration) -> Result<Vec<Finding>, Hal
 
 /// Whether there is room for everything that the agents will send in that time.
 pub(super) async fn room(pilot: &Pilot, time: Duration) -> Result<(), Halt> {
-    let agents = pilot.core.registry.agents().iter().filter(|agent| agent.connected).count();
+    let agents = pilot.core.registry.agents().iter().filter(|agent| agent.is_here()).count();
     let interval = grid::interval(pilot.study.monitor.interval, pilot.study.schedule.measure);
     Ok(pilot.core.record.with(move |ledger| ledger.make_sure_of_room(agents, time, interval)).await?)
 }
@@ -138,7 +139,9 @@ fn agent_facts(pilot: &Pilot) -> Vec<AgentFacts> {
         AgentFacts {
             observes: observers.iter().any(|observer| observer.hello.name == agent.hello.name),
             name: agent.hello.name,
+            version: agent.hello.version,
             labels: agent.hello.labels.into_iter().collect(),
+            allow_control: agent.hello.allow_control,
             commands: agent.hello.commands,
             machine: agent.hello.machine,
             hostname: agent.hello.hostname,

@@ -21,6 +21,7 @@ use super::actions::{self, OnFailure};
 use super::pilot::{Ask, Pilot};
 use super::preflight::answer;
 use super::{Halt, build};
+use crate::fleet::registry::Presence;
 use crate::ledger::StudyId;
 
 pub(super) use snapshot::{Copied, Ending};
@@ -185,7 +186,7 @@ async fn restore(pilot: &mut Pilot, backup: &Backup, timeout: Duration) -> Resul
     let statements = vec![close, replace, open.clone()];
     let mut attempts = 1;
     let (agent, result) = loop {
-        let agent = pilot.spokesman()?;
+        let agent = pilot.changer()?;
         let ask = Ask::control(statements.clone()).database(backup::FROM).keep_going().changes().limit(timeout);
         let result = pilot.ask(&agent, ask).await?;
         if !is_in_use(&result.error) || attempts >= ACCESS_ATTEMPTS {
@@ -288,7 +289,7 @@ pub(super) async fn mend(pilot: &mut Pilot) -> Result<(), Halt> {
              in master: {statement}"
         )));
     }
-    let agent = pilot.spokesman()?;
+    let agent = pilot.changer()?;
     let looked = pilot.ask(&agent, Ask::control(backup.look()).database(backup::FROM)).await?;
     if !looked.error.is_empty() {
         return Err(Halt::Refused(format!(
@@ -328,7 +329,9 @@ pub(super) async fn end(pilot: &mut Pilot, ending: Ending) -> bool {
 /// An agent that was lost in a reset may be about to come back.
 async fn regroup(pilot: &mut Pilot) -> Result<(), Halt> {
     let deadline = Instant::now() + pilot.core.options.lease * RETURN_LEASES;
-    while pilot.core.registry.agents().iter().any(|agent| !agent.connected) && Instant::now() < deadline {
+    while pilot.core.registry.agents().iter().any(|agent| agent.presence() == Presence::Silent)
+        && Instant::now() < deadline
+    {
         pilot.rest(Duration::from_millis(200)).await?;
     }
     Ok(())

@@ -12,6 +12,8 @@ use super::pilot::Pilot;
 
 /// How many leases a lost agent is waited for before the remaining ones carry on.
 const RETURN_LEASES: u32 = 3;
+/// The same for one that was told to end: it may only be started again, by an upgrade for example.
+const RESTART_LEASES: u32 = 1;
 
 /// Names of the agents that took part in the last run.
 #[derive(Debug)]
@@ -57,10 +59,21 @@ fn present(pilot: &Pilot) -> BTreeSet<String> {
 
 /// Gives a lost agent time to come back; after that the remaining ones carry on.
 async fn await_return(pilot: &mut Pilot, agent: &str) -> Result<(), Halt> {
-    pilot.teller.note(format!("waiting for agent {agent} to come back")).await;
-    let deadline = Instant::now() + pilot.core.options.lease * RETURN_LEASES;
+    let known = pilot.core.registry.agent(agent);
+    let leases = match known.and_then(|agent| agent.goodbye) {
+        Some(goodbye) => {
+            let words = format!("agent {agent} {goodbye}; waiting a lease for it, in case that it is started again");
+            pilot.teller.note(words).await;
+            RESTART_LEASES
+        }
+        None => {
+            pilot.teller.note(format!("waiting for agent {agent} to come back")).await;
+            RETURN_LEASES
+        }
+    };
+    let deadline = Instant::now() + pilot.core.options.lease * leases;
     while Instant::now() < deadline {
-        if pilot.core.registry.agent(agent).is_some_and(|agent| agent.connected) {
+        if pilot.core.registry.agent(agent).is_some_and(|agent| agent.is_here()) {
             pilot.teller.note(format!("agent {agent} is back")).await;
             return Ok(());
         }

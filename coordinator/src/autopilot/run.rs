@@ -205,7 +205,7 @@ impl<'a> Flight<'a> {
 
     /// Asks the database. One that does not answer troubles this run, not the whole study.
     async fn ask(&self, pilot: &mut Pilot, question: Ask) -> Result<(String, v1::ControlResult), Trouble> {
-        let agent = pilot.spokesman()?;
+        let agent = pilot.spokesman_for(&question.statements)?;
         match pilot.ask(&agent, question).await {
             Ok(result) => Ok((agent, result)),
             Err(Halt::Refused(message)) => Err(Trouble::Failed { agent, message, refused: false }),

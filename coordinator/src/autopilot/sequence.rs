@@ -7,6 +7,7 @@ mod stages;
 
 use std::collections::BTreeSet;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -20,9 +21,10 @@ use super::pilot::{Ask, Pilot};
 use super::reset::Ending;
 use super::roster::{self, Roster};
 use super::run::{Order, Trouble, fly, settings};
+use super::teller::Teller;
 use super::{Halt, preflight, reset, undo};
 use crate::analysis::{self, Options, RunReport, verdict::Verdict};
-use crate::ledger::{LedgerError, RunId, StudyFacts, StudyId, StudyState};
+use crate::ledger::{Ledger, LedgerError, RunId, StudyFacts, StudyId, StudyState};
 use crate::render;
 
 /// Width of the table: a terminal's usual one.
@@ -64,7 +66,7 @@ pub(super) async fn run(pilot: &mut Pilot, resumed: Option<Resumed>) -> Result<(
     let (state, message) = match &ended {
         Ok(()) if is_back => (StudyState::Finished, String::new()),
         Ok(()) => (StudyState::Failed, NOT_BACK.to_owned()),
-        Err(Halt::Stopped) => (StudyState::Interrupted, Halt::Stopped.message()),
+        Err(Halt::Stopped) => (StudyState::Interrupted, pilot.who_stopped()),
         Err(halt @ (Halt::Refused(_) | Halt::Short(_))) => (StudyState::Failed, halt.message()),
     };
     let written = set_state(pilot, &study_id, state, message).await;
@@ -154,7 +156,9 @@ impl Course<'_> {
         self.agenda.extend(plan, &past.counted);
         self.planned = plan.len() as u32;
         while let Some((planned, attempt)) = self.agenda.next() {
+            pilot.core.progress.plan(self.planned, self.agenda.left() + 1);
             self.one(pilot, &planned, attempt).await?;
+            pilot.core.progress.plan(self.planned, self.agenda.left());
         }
         Ok(())
     }
@@ -199,6 +203,7 @@ impl Course<'_> {
 async fn tell_verdict(pilot: &mut Pilot, planned: &PlannedRun, run: RunId) -> Result<bool, Halt> {
     let report = pilot.core.record.with(move |ledger| analysis::run(ledger, run)).await?;
     let verdict = report.verdict();
+    pilot.core.progress.made(verdict);
     if verdict != Verdict::Valid {
         let withhold = pilot.study.report.relative_only && !pilot.job.absolute;
         let reasons = report.sentences(withhold).join("; ");
@@ -237,33 +242,43 @@ async fn await_database(pilot: &mut Pilot) -> Result<(), Halt> {
     }
 }
 
-/// The table for the terminal and the files for `--out`.
+/// The table for the terminal and the files for `--out`. They are made by a reader of the ledger, beside whoever writes to it,
+/// and sent piece by piece: those of a long study are larger than memory should be.
 async fn report(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
-    let (id, absolute) = (study_id.0.clone(), pilot.job.absolute);
-    let (table, short, files) = pilot
-        .core
-        .record
-        .with(move |ledger| {
-            let report = analysis::brief(ledger, &id, Options { absolute })?;
-            let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-            let mut series = |told: &RunReport| analysis::run_of(ledger, &report, told).map_err(io::Error::other);
-            render::files(&report, &mut series, &mut |name: &str, bytes: &[u8]| {
-                files.push((name.to_owned(), bytes.to_vec()));
-                Ok(())
-            })
-            .map_err(|error| match error.downcast::<LedgerError>() {
-                Ok(error) => error,
-                Err(error) => LedgerError::Damaged { path: ledger.path().to_owned(), what: error.to_string() },
-            })?;
-            Ok((render::text(&report, TABLE_WIDTH), report.short_cells(), files))
-        })
-        .await?;
-    for (name, data) in files {
-        pilot.teller.output(&name, data).await;
-    }
+    let (id, absolute, data) = (study_id.0.clone(), pilot.job.absolute, pilot.core.options.data.clone());
+    let teller = pilot.teller.clone();
+    let made = tokio::task::spawn_blocking(move || make_report(&data, &id, Options { absolute }, &teller)).await;
+    let (table, short) = made.unwrap_or(Err(LedgerError::Closed))?;
     pilot.teller.line(table).await;
     if short.is_empty() {
         return Ok(());
     }
     Err(Halt::Short(format!("fewer valid runs than asked for: {}", short.join(", "))))
+}
+
+/// Sends the files; the table, and cells that are short of runs.
+fn make_report(
+    data: &Path,
+    study_id: &str,
+    options: Options,
+    teller: &Teller,
+) -> Result<(String, Vec<String>), LedgerError> {
+    let ledger = Ledger::read_only(data)?;
+    let report = analysis::brief(&ledger, study_id, options)?;
+    let mut series = |told: &RunReport| analysis::run_of(&ledger, &report, told).map_err(io::Error::other);
+    let sent = render::files(&report, &mut series, &mut |name: &str, bytes: &[u8]| {
+        teller.output_from_thread(name, bytes.to_vec()).map_err(|gone| io::Error::new(io::ErrorKind::BrokenPipe, gone))
+    });
+    match sent {
+        // Nobody is there to have them; `vufleet export` makes them again.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => tracing::debug!(%error, "no files"),
+        Err(error) => {
+            return Err(error.downcast::<LedgerError>().unwrap_or_else(|error| LedgerError::Damaged {
+                path: ledger.path().to_owned(),
+                what: error.to_string(),
+            }));
+        }
+        Ok(()) => {}
+    }
+    Ok((render::text(&report, TABLE_WIDTH), report.short_cells()))
 }

@@ -3,6 +3,11 @@
 use tokio::sync::mpsc;
 use vufleet_proto::v1::{self, notice::Level, progress::Body};
 
+/// The operator has gone away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the operator has gone")]
+pub(super) struct Gone;
+
 /// The operator's end of a job.
 #[derive(Debug, Clone)]
 pub(super) struct Teller {
@@ -48,8 +53,10 @@ impl Teller {
         }
     }
 
-    pub(super) async fn output(&self, name: &str, data: Vec<u8>) {
-        self.tell(Body::Output(v1::Output { name: name.to_owned(), data: data.into() })).await;
+    /// A piece of a file, from a thread that may wait for a slow terminal.
+    pub(super) fn output_from_thread(&self, name: &str, data: Vec<u8>) -> Result<(), Gone> {
+        let body = Body::Output(v1::Output { name: name.to_owned(), data: data.into() });
+        self.progress.blocking_send(v1::Progress { body: Some(body) }).map_err(|_| Gone)
     }
 
     pub(super) async fn finished(&self, finished: v1::Finished) {

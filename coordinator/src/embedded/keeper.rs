@@ -1,5 +1,6 @@
 //! Keeps one agent process alive: starts it, starts it again when it dies, ends it when told to.
 
+use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,8 @@ pub struct Agent {
     pub role: &'static str,
     /// Where its output goes.
     pub log: PathBuf,
+    /// Variables that it does not inherit.
+    pub hidden: Vec<OsString>,
 }
 
 /// How often and how long.
@@ -84,8 +87,12 @@ impl Agent {
     /// In a process group of its own: the terminal's Ctrl-C is for the verb, which ends its agents in good order.
     fn start(&self) -> io::Result<Child> {
         let log = OpenOptions::new().append(true).open(&self.log)?;
-        Command::new(&self.executable)
-            .args(["--coordinator", &self.url, "--roles", self.role, "--name", &self.name])
+        let mut command = Command::new(&self.executable);
+        for variable in &self.hidden {
+            command.env_remove(variable);
+        }
+        command
+            .args(["--coordinator", &self.url, "--roles", self.role, "--name", &self.name, "--allow-control"])
             .env(PARENT, std::process::id().to_string())
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)

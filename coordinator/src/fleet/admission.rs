@@ -5,6 +5,7 @@
 
 use std::future::{Ready, ready};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tonic::Status;
@@ -13,22 +14,20 @@ use tonic::codegen::http::{Request, Response};
 use tower::{Layer, Service};
 use vufleet_proto::v1::fleet_server;
 use vufleet_trust::identity::Role;
+use vufleet_trust::quiet::Quiet;
 use vufleet_trust::server::Peer;
 
 /// Lets through what the caller's role may call.
-#[derive(Debug, Clone, Copy)]
-pub struct Admission;
-
-/// The layer around all services.
-pub fn layer() -> Admission {
-    Admission
+#[derive(Debug, Clone, Default)]
+pub struct Admission {
+    quiet: Arc<Quiet>,
 }
 
 impl<S> Layer<S> for Admission {
     type Service = Admitted<S>;
 
     fn layer(&self, inner: S) -> Admitted<S> {
-        Admitted { inner }
+        Admitted { inner, quiet: Arc::clone(&self.quiet) }
     }
 }
 
@@ -36,6 +35,7 @@ impl<S> Layer<S> for Admission {
 #[derive(Debug, Clone)]
 pub struct Admitted<S> {
     inner: S,
+    quiet: Arc<Quiet>,
 }
 
 impl<S> Service<Request<Body>> for Admitted<S>
@@ -53,13 +53,15 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let refusal = match request.extensions().get::<Peer>() {
+        let peer = request.extensions().get::<Peer>();
+        let refusal = match peer {
             Some(peer) => refusal(peer, request.uri().path()),
             None => Some("this connection does not say whose it is".to_owned()),
         };
         match refusal {
             None => Box::pin(self.inner.call(request)),
             Some(why) => {
+                self.quiet.say(|| format!("refused a call of {}: {why}", peer.map_or(String::new(), Peer::to_string)));
                 let response: Ready<_> = ready(Ok(Status::permission_denied(why).into_http()));
                 Box::pin(response)
             }
@@ -72,9 +74,10 @@ fn refusal(peer: &Peer, path: &str) -> Option<String> {
     let identity = peer.identity.as_ref()?;
     let needed = role_for(path);
     (identity.role != needed).then(|| {
-        let why = format!("{identity} may not call {path:.100}, which takes a certificate of role {needed}");
-        tracing::warn!(%peer, "{why}");
-        why
+        format!(
+            "{identity} may not call {:.100}, which takes a certificate of role {needed}",
+            path.escape_debug().to_string()
+        )
     })
 }
 

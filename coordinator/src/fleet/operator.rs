@@ -3,18 +3,15 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
+use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
-use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status};
 use vufleet_proto::v1::{self, operator_server::Operator};
 
 use super::Core;
+use super::relay::relay;
 use crate::autopilot;
 use crate::ledger::LedgerError;
-
-/// Messages that may wait for a slow terminal before the job waits too.
-const PATIENCE: usize = 256;
 
 /// Serves operators.
 pub struct OperatorService {
@@ -36,6 +33,9 @@ impl Operator for OperatorService {
         let agents = self.core.registry.agents().into_iter().map(|agent| v1::AgentState {
             connected: agent.connected,
             silent_ms: self.core.registry.silence(agent.hello.boot).unwrap_or_default().as_millis() as u64,
+            address: agent.peer().address.to_string(),
+            identity: agent.peer().identity.as_ref().map(ToString::to_string).unwrap_or_default(),
+            goodbye: agent.goodbye.unwrap_or_default(),
             heartbeat: Some(agent.heartbeat),
             hello: Some(agent.hello),
             ..Default::default()
@@ -48,12 +48,17 @@ impl Operator for OperatorService {
 
     async fn submit(&self, request: Request<v1::Job>) -> Result<Response<Progress>, Status> {
         let job = request.into_inner();
+        if self.core.is_closing() {
+            return Err(Status::failed_precondition(
+                "this coordinator was told to end and takes no more jobs; submit it again when the next one is there",
+            ));
+        }
         let (name, stopped) = self.core.claim_soon(autopilot::kind_of(&job)).await.map_err(|current| {
             Status::failed_precondition(format!(
                 "this coordinator is busy with {current}; wait for it, or end it with `vufleet stop {current}`"
             ))
         })?;
-        let (progress, outgoing) = mpsc::channel(PATIENCE);
+        let (progress, followed) = relay();
         let core = Arc::clone(&self.core);
         // The job goes on when the terminal that started it goes away.
         tokio::spawn(async move {
@@ -63,7 +68,7 @@ impl Operator for OperatorService {
             }
             core.release();
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(outgoing).map(Ok))))
+        Ok(Response::new(Box::pin(ReceiverStream::new(followed))))
     }
 
     async fn study(&self, request: Request<v1::StudyRequest>) -> Result<Response<v1::StudyReply>, Status> {

@@ -6,6 +6,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use vufleet_proto::v1::{self, command};
+use vufleet_trust::server::Peer;
+
+use super::queue::Queue;
+
+/// Agents of a fleet, those that have left included.
+const MOST_AGENTS: usize = 2_048;
+/// Processes of agents whose last word is remembered.
+const MOST_PROCESSES: usize = 4 * MOST_AGENTS;
 
 /// What the registry tells whoever works with the fleet.
 #[derive(Debug)]
@@ -29,6 +37,11 @@ pub enum FleetEvent {
         /// What was recorded.
         event: Box<v1::Event>,
     },
+    /// An agent has been told to end, and does not come back.
+    Goodbye {
+        /// Which.
+        name: String,
+    },
     /// What an agent said about now.
     Heartbeat {
         /// Which.
@@ -49,11 +62,57 @@ pub struct Agent {
     pub heartbeat: v1::Heartbeat,
     /// Whether its stream is open.
     pub connected: bool,
-    commands: mpsc::UnboundedSender<v1::Command>,
+    /// Why it ends, once it has said so; as the end of "agent NAME ...".
+    pub goodbye: Option<String>,
+    commands: Queue,
     stream: u64,
 }
 
+/// Whether an agent can be counted on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Presence {
+    /// It is connected.
+    Connected,
+    /// Its stream broke, and it may come back.
+    Silent,
+    /// It has been told to end, and has said so.
+    Ended,
+}
+
+impl Presence {
+    /// All of them.
+    pub const ALL: [Presence; 3] = [Presence::Connected, Presence::Silent, Presence::Ended];
+
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Presence::Connected => "connected",
+            Presence::Silent => "silent",
+            Presence::Ended => "ended",
+        }
+    }
+}
+
 impl Agent {
+    /// Where it dialled from last, and who it is by its certificate.
+    pub fn peer(&self) -> &Peer {
+        self.commands.peer()
+    }
+
+    /// Whether it can be counted on.
+    pub fn presence(&self) -> Presence {
+        match self.connected {
+            _ if self.goodbye.is_some() => Presence::Ended,
+            true => Presence::Connected,
+            false => Presence::Silent,
+        }
+    }
+
+    /// Whether it takes orders.
+    pub fn is_here(&self) -> bool {
+        self.presence() == Presence::Connected
+    }
+
     /// Whether it has a role.
     pub fn has_role(&self, role: &str) -> bool {
         self.hello.roles.iter().any(|own| own == role)
@@ -92,8 +151,8 @@ impl Registry {
     /// Takes an agent in. Returns the number of its stream.
     ///
     /// # Errors
-    /// When another process of that name is alive: two of them would be counted as one.
-    pub fn join(&self, hello: v1::Hello, commands: mpsc::UnboundedSender<v1::Command>) -> Result<u64, String> {
+    /// When another process of that name is alive: two of them would be counted as one. When there are too many.
+    pub fn join(&self, hello: v1::Hello, commands: Queue) -> Result<u64, String> {
         let mut inner = self.lock();
         if let Some(known) = inner.agents.get(&hello.name)
             && known.connected
@@ -104,11 +163,12 @@ impl Registry {
                 hello.name, known.hello.hostname
             ));
         }
+        inner.make_room(&hello.name)?;
         inner.streams += 1;
         let stream = inner.streams;
         let (name, boot) = (hello.name.clone(), hello.boot);
         let heartbeat = v1::Heartbeat { uncertainty_ns: u64::MAX, ..Default::default() };
-        let agent = Agent { hello, heartbeat, connected: true, commands, stream };
+        let agent = Agent { hello, heartbeat, connected: true, goodbye: None, commands, stream };
         inner.agents.insert(name.clone(), agent);
         inner.heard.insert(boot, Instant::now());
         inner.tell(FleetEvent::Joined { name, boot });
@@ -123,8 +183,19 @@ impl Registry {
         {
             agent.connected = false;
             // The last sender ends the stream of commands, so that an agent that is still there dials again.
-            agent.commands = mpsc::unbounded_channel().0;
+            agent.commands = agent.commands.closed();
             inner.tell(FleetEvent::Left { name: name.to_owned() });
+        }
+    }
+
+    /// Notes that an agent ends, and why: from now on nobody counts on it.
+    pub fn goodbye(&self, name: &str, stream: u64, reason: String) {
+        let mut inner = self.lock();
+        if let Some(agent) = inner.agents.get_mut(name)
+            && agent.stream == stream
+        {
+            agent.goodbye = Some(reason);
+            inner.tell(FleetEvent::Goodbye { name: name.to_owned() });
         }
     }
 
@@ -176,8 +247,7 @@ impl Registry {
         let mut inner = self.lock();
         inner.held.remove(&run);
         for agent in inner.agents.values().filter(|agent| agent.connected) {
-            let body = Some(command::Body::Release(v1::Release { run }));
-            if agent.commands.send(v1::Command { body }).is_err() {
+            if !agent.commands.send(command::Body::Release(v1::Release { run })) {
                 tracing::debug!(agent = agent.hello.name, "it is told when it is back");
             }
         }
@@ -205,10 +275,7 @@ impl Registry {
     /// Sends a command. False when the agent is not connected.
     pub fn command(&self, name: &str, body: command::Body) -> bool {
         let inner = self.lock();
-        inner
-            .agents
-            .get(name)
-            .is_some_and(|agent| agent.connected && agent.commands.send(v1::Command { body: Some(body) }).is_ok())
+        inner.agents.get(name).is_some_and(|agent| agent.connected && agent.commands.send(body))
     }
 
     /// Something of one agent as it is now, without copying the rest of it: a run asks this of everybody again and again.
@@ -225,14 +292,27 @@ impl Registry {
     pub fn agents(&self) -> Vec<Agent> {
         self.lock().agents.values().cloned().collect()
     }
-
-    /// Closes every stream.
-    pub fn dismiss(&self) {
-        self.lock().agents.clear();
-    }
 }
 
 impl Inner {
+    /// One more agent may come. Where there are many, those that left longest ago are forgotten for it.
+    fn make_room(&mut self, name: &str) -> Result<(), String> {
+        while self.heard.len() >= MOST_PROCESSES {
+            let Some((&boot, _)) = self.heard.iter().min_by_key(|(_, heard)| **heard) else { break };
+            self.heard.remove(&boot);
+        }
+        if self.agents.len() < MOST_AGENTS || self.agents.contains_key(name) {
+            return Ok(());
+        }
+        let gone = self.agents.values().filter(|agent| !agent.connected);
+        let longest = gone.min_by_key(|agent| self.heard.get(&agent.hello.boot)).map(|agent| agent.hello.name.clone());
+        let Some(longest) = longest else {
+            return Err(format!("{MOST_AGENTS} agents are here already, which is the limit"));
+        };
+        self.agents.remove(&longest);
+        Ok(())
+    }
+
     fn tell(&mut self, event: FleetEvent) {
         if self.listener.as_ref().is_some_and(|listener| listener.send(event).is_err()) {
             self.listener = None;
@@ -248,8 +328,8 @@ mod tests {
         v1::Hello { name: name.to_owned(), boot, roles: vec!["drive".to_owned()], ..Default::default() }
     }
 
-    fn channel() -> (mpsc::UnboundedSender<v1::Command>, mpsc::UnboundedReceiver<v1::Command>) {
-        mpsc::unbounded_channel()
+    fn channel() -> (Queue, mpsc::Receiver<v1::Command>) {
+        Queue::to(Peer::new(([127, 0, 0, 1], 1).into(), None))
     }
 
     #[test]
@@ -269,6 +349,21 @@ mod tests {
         registry.join(hello("a", 1), channel().0).unwrap();
         registry.leave("a", old);
         assert!(registry.agent("a").unwrap().connected);
+    }
+
+    #[test]
+    fn who_has_said_goodbye_is_not_counted_on_until_another_process_joins() {
+        let registry = Registry::default();
+        let stream = registry.join(hello("a", 1), channel().0).unwrap();
+        let presence = || registry.agent("a").unwrap().presence();
+        registry.goodbye("a", stream + 1, "of another stream".to_owned());
+        assert_eq!(presence(), Presence::Connected);
+        registry.goodbye("a", stream, "was told to end".to_owned());
+        assert_eq!(presence(), Presence::Ended);
+        registry.leave("a", stream);
+        assert_eq!(presence(), Presence::Ended, "it is not silent: it has said why");
+        registry.join(hello("a", 2), channel().0).unwrap();
+        assert_eq!(presence(), Presence::Connected);
     }
 
     #[test]
@@ -333,6 +428,25 @@ mod tests {
         let order = orders.try_recv().unwrap().body;
         assert_eq!(order, Some(command::Body::Release(v1::Release { run: 7 })));
         assert_eq!(released(&[7, 8]), [7, 8]);
+    }
+
+    #[test]
+    fn who_left_longest_ago_makes_room() {
+        let registry = Registry::default();
+        let ways: Vec<_> = (0..MOST_AGENTS as u64)
+            .map(|n| {
+                let (way, inbox) = channel();
+                (registry.join(hello(&format!("a{n}"), n + 1), way).unwrap(), inbox)
+            })
+            .collect();
+        let refusal = registry.join(hello("late", 9_999), channel().0).unwrap_err();
+        assert!(refusal.contains("2048 agents"), "{refusal}");
+        registry.join(hello("a5", 6), channel().0).unwrap();
+        for n in [8, 7] {
+            registry.leave(&format!("a{n}"), ways[n].0);
+        }
+        registry.join(hello("late", 9_999), channel().0).unwrap();
+        assert!(registry.agent("a7").is_none() && registry.agent("a8").is_some());
     }
 
     #[test]

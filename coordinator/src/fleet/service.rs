@@ -3,31 +3,42 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
+use vufleet_proto::peer::Said;
 use vufleet_proto::v1::{self, Command, Event, command, event, fleet_server::Fleet};
+use vufleet_trust::quiet::Quiet;
+use vufleet_trust::server::Peer;
 
 use super::Core;
+use super::queue::Queue;
 use super::registry::FleetEvent;
+use super::versions::VERSION;
 
 /// Events recorded in one go, at most.
 const BATCH: usize = 256;
+/// How long an agent may take to introduce itself.
+const FIRST_EVENT: Duration = Duration::from_secs(10);
+/// How long the reason of a refusal may take to arrive.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How soon recording is tried again after it failed.
 const RECORD_AGAIN: Duration = Duration::from_secs(1);
 
 /// Serves agents.
 pub struct FleetService {
     core: Arc<Core>,
+    quiet: Quiet,
 }
 
 impl FleetService {
     /// Serves agents of this coordinator.
     pub fn new(core: Arc<Core>) -> Self {
-        FleetService { core }
+        FleetService { core, quiet: Quiet::default() }
     }
 }
 
@@ -38,32 +49,36 @@ impl Fleet for FleetService {
     type JoinStream = Commands;
 
     async fn join(&self, request: Request<Streaming<Event>>) -> Result<Response<Commands>, Status> {
-        let mut events = request.into_inner();
-        let first = events.message().await?.and_then(|event| event.body);
-        let Some(event::Body::Hello(hello)) = first else {
-            return Err(Status::invalid_argument("an agent introduces itself with its first event"));
+        let Some(peer) = request.extensions().get::<Peer>().cloned() else {
+            return Err(Status::internal("this connection does not say whose it is"));
         };
-        check_protocol(&hello).inspect_err(|status| tracing::warn!("{}", status.message()))?;
+        let mut events = request.into_inner();
+        let hello = introduction(&mut events, &peer).await?;
+        check_version(&hello)
+            .and_then(|()| super::hello::check(&hello))
+            .and_then(|()| check_name(&hello, &peer))
+            .inspect_err(|status| self.quiet.say(|| format!("refused {peer}: {}", status.message())))?;
+        tell_version(&hello);
         let (name, boot) = (hello.name.clone(), hello.boot);
         let recorded = self.core.record.with(move |ledger| ledger.last_seq(boot)).await;
         let recorded = recorded.map_err(|error| Status::unavailable(error.to_string()))?;
-        let (commands, outgoing) = mpsc::unbounded_channel();
+        let (commands, outgoing) = Queue::to(peer.clone());
         let welcome = v1::Welcome {
             lease_ns: self.core.options.lease.as_nanos() as u64,
             last_seq: recorded,
             coordinator: self.core.instance,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: VERSION.to_owned(),
             ledger: self.core.ledger,
         };
         tell(&commands, command::Body::Welcome(welcome));
         let stream = self.core.registry.join(hello, commands.clone()).map_err(Status::already_exists)?;
-        tracing::info!(agent = name, "joined");
+        tracing::info!(agent = name, %peer, "joined");
         let core = Arc::clone(&self.core);
         tokio::spawn(async move {
             let (to_record, batch) = mpsc::channel(BATCH);
             let recorder =
                 tokio::spawn(record(Arc::clone(&core), name.clone(), boot, recorded, batch, commands.clone()));
-            listen(&core, &name, boot, events, &to_record, &commands).await;
+            listen(&core, &name, (boot, stream), events, &to_record, &commands).await;
             drop(to_record);
             // What has arrived is recorded before the agent counts as gone.
             if let Err(error) = recorder.await {
@@ -72,25 +87,66 @@ impl Fleet for FleetService {
             core.registry.leave(&name, stream);
             tracing::info!(agent = name, "left");
         });
-        Ok(Response::new(Box::pin(UnboundedReceiverStream::new(outgoing).map(Ok))))
+        let core = Arc::clone(&self.core);
+        // An agent whose stream ends is told when that is because the coordinator does.
+        let last_word = tokio_stream::once(()).filter_map(move |()| {
+            core.is_closing().then(|| Err(Status::unavailable("the coordinator was told to end")))
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(outgoing).map(Ok).chain(last_word))))
     }
 }
 
-fn check_protocol(hello: &v1::Hello) -> Result<(), Status> {
-    if hello.protocol == vufleet_proto::PROTOCOL {
-        return Ok(());
+/// The first event, soon.
+async fn introduction(events: &mut Streaming<Event>, peer: &Peer) -> Result<v1::Hello, Status> {
+    match tokio::time::timeout(FIRST_EVENT, events.message()).await {
+        Ok(first) => match first?.and_then(|event| event.body) {
+            Some(event::Body::Hello(hello)) => Ok(hello),
+            _ => Err(Status::invalid_argument("an agent introduces itself with its first event")),
+        },
+        Err(_) => {
+            let peer = peer.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(LAST_WORDS).await;
+                peer.hang_up();
+            });
+            Err(Status::deadline_exceeded(format!("an agent introduces itself within {} s", FIRST_EVENT.as_secs())))
+        }
     }
-    let (own, own_version) = (vufleet_proto::PROTOCOL, env!("CARGO_PKG_VERSION"));
-    let older = if hello.protocol < own { "the agent" } else { "the coordinator" };
-    Err(Status::failed_precondition(format!(
-        "agent {} {} speaks protocol {}, coordinator {own_version} speaks {own}: upgrade {older}",
-        hello.name, hello.version, hello.protocol
-    )))
+}
+
+/// An agent is counted, commanded and told of by its name, which its certificate has to allow.
+fn check_name(hello: &v1::Hello, peer: &Peer) -> Result<(), Status> {
+    match &peer.identity {
+        Some(identity) if !identity.may_join_as(&hello.name) => Err(Status::permission_denied(format!(
+            "a certificate of {identity} does not allow to join as {0}; issue one with `vufleet certs issue agent {0}`, or leave --name out",
+            hello.name
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn said(hello: &v1::Hello) -> Said {
+    Said { protocol: Some(hello.protocol), version: Some(hello.version.clone()) }
+}
+
+/// An agent of another protocol is refused.
+fn check_version(hello: &v1::Hello) -> Result<(), Status> {
+    match said(hello).mismatch(&format!("agent {}", hello.name), "coordinator", VERSION) {
+        Some(why) => Err(Status::failed_precondition(why)),
+        None => Ok(()),
+    }
+}
+
+/// One of another version of this protocol is told of.
+fn tell_version(hello: &v1::Hello) {
+    if let Some(told) = said(hello).difference(&format!("agent {}", hello.name), "this coordinator", VERSION) {
+        tracing::warn!("{told}");
+    }
 }
 
 /// An agent that has gone needs no commands; its stream's end is noticed elsewhere.
-fn tell(commands: &mpsc::UnboundedSender<Command>, body: command::Body) {
-    if commands.send(Command { body: Some(body) }).is_err() {
+fn tell(commands: &Queue, body: command::Body) {
+    if !commands.send(body) {
         tracing::debug!("a command came after its agent had gone");
     }
 }
@@ -99,15 +155,16 @@ fn tell(commands: &mpsc::UnboundedSender<Command>, body: command::Body) {
 async fn listen(
     core: &Core,
     name: &str,
-    boot: u64,
+    (boot, stream): (u64, u64),
     mut events: Streaming<Event>,
     to_record: &mpsc::Sender<Event>,
-    commands: &mpsc::UnboundedSender<Command>,
+    commands: &Queue,
 ) {
     loop {
         let heard = tokio::select! {
             heard = events.message() => heard,
             () = to_record.closed() => return,
+            () = core.dismissed() => return,
         };
         let event = match heard {
             Ok(Some(event)) => event,
@@ -133,9 +190,14 @@ async fn listen(
                 });
                 core.registry.beat(name, heartbeat);
             }
+            Some(event::Body::Goodbye(goodbye)) => {
+                tracing::info!(agent = name, "it {}: nobody counts on it any more", goodbye.reason);
+                core.registry.goodbye(name, stream, goodbye.reason);
+            }
             Some(event::Body::Hello(_)) | None => {}
             Some(_) if event.seq > 0 => {
                 core.registry.heard(boot);
+                core.tallies.waiting.fetch_add(1, Ordering::Relaxed);
                 if to_record.send(event).await.is_err() {
                     return;
                 }
@@ -153,15 +215,23 @@ async fn record(
     boot: u64,
     mut recorded: u64,
     mut events: mpsc::Receiver<Event>,
-    commands: mpsc::UnboundedSender<Command>,
+    commands: Queue,
 ) {
     let mut batch = Vec::with_capacity(BATCH);
     while events.recv_many(&mut batch, BATCH).await > 0 {
+        let came = batch.len();
+        core.tallies.waiting.fetch_sub(came as i64, Ordering::Relaxed);
+        let known = batch.iter().filter(|event| event.seq <= recorded).count();
         let complete = keep_following(&mut batch, recorded);
+        core.tallies.duplicates.fetch_add(known as u64, Ordering::Relaxed);
+        core.tallies.refused.fetch_add((came - known - batch.len()) as u64, Ordering::Relaxed);
         let (agent, fresh) = (name.clone(), Arc::new(std::mem::take(&mut batch)));
         let seq = loop {
             let (agent, events_now) = (agent.clone(), Arc::clone(&fresh));
-            match core.record.with(move |ledger| ledger.record(&agent, boot, &events_now)).await {
+            let begun = Instant::now();
+            let written = core.record.with(move |ledger| ledger.record(&agent, boot, &events_now)).await;
+            core.tallies.wrote(fresh.len(), begun.elapsed(), written.as_ref().err().map(ToString::to_string));
+            match written {
                 Ok(seq) => break seq,
                 Err(error) => {
                     tracing::error!(%error, agent = name, "events could not be recorded");

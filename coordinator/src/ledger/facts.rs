@@ -69,6 +69,12 @@ pub struct RunFacts {
     pub connection: Option<String>,
     /// From the order to open the sessions until all of them were open.
     pub connect_ns: Option<u64>,
+    /// The coordinator served plaintext beyond loopback.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plaintext: bool,
+    /// Agents of another version than the coordinator's, with theirs.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_versions: BTreeMap<String, String>,
 }
 
 /// A driving agent's part of a run.
@@ -92,6 +98,8 @@ pub enum RunEnd {
     Stopped,
     /// It could not go on.
     Failed(String),
+    /// The coordinator was told to end.
+    CoordinatorEnded,
 }
 
 /// Whose settings are the database's, where those of hosts have the names of agents.

@@ -31,6 +31,8 @@ pub(super) fn doubts(report: &Report) -> Vec<String> {
         let words = "load and database share a machine and compete for its CPU; put the agents on other hosts";
         doubts.push(words.to_owned());
     }
+    doubts.extend(in_the_clear(report));
+    doubts.extend(several_versions(report));
     doubts.extend(rolled_up(report));
     doubts.extend(several_fleets(report));
     doubts.extend(moved_settings(report));
@@ -46,6 +48,26 @@ fn unfinished(report: &Report) -> Option<String> {
         StudyState::Finished => None,
         state => Some(format!("the study is {}; this is what there is of it", state.name())),
     }
+}
+
+/// Whoever was on the wire could read and change what was sent.
+fn in_the_clear(report: &Report) -> Option<String> {
+    report.runs.iter().any(|run| run.plaintext).then(|| {
+        "coordinator and agents spoke plaintext beyond loopback (--insecure): whoever was on that network could read the passwords \
+         and change what was ordered and measured; use certificates (vufleet certs)"
+            .to_owned()
+    })
+}
+
+fn several_versions(report: &Report) -> Option<String> {
+    let others: BTreeMap<&String, &String> = report.runs.iter().flat_map(|run| &run.other_versions).collect();
+    let words: Vec<String> = others.iter().map(|(agent, version)| format!("{agent} {version}")).collect();
+    (!others.is_empty()).then(|| {
+        format!(
+            "agents were of another version of vufleet than the coordinator: {}; measure with one version",
+            words.join(", ")
+        )
+    })
 }
 
 /// Runs of which the ledger has no seconds any more.

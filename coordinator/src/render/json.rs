@@ -51,6 +51,8 @@ struct Results<'a> {
     interval_s: Option<f64>,
     workload: &'a BTreeMap<String, Value>,
     target: Target<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fleet: Option<Fleet<'a>>,
     profiles: Vec<Profile<'a>>,
     cells: Vec<CellKeys<'a>>,
     runs: Vec<Run<'a>>,
@@ -66,6 +68,30 @@ struct Target<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     connection: Option<&'a str>,
     shared_host: bool,
+}
+
+#[derive(Serialize)]
+struct Fleet<'a> {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    plaintext: bool,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    other_versions: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Fleet<'a> {
+    /// None where there is nothing to tell.
+    fn of(report: &'a Report) -> Option<Fleet<'a>> {
+        let fleet = Fleet {
+            plaintext: report.runs.iter().any(|run| run.plaintext),
+            other_versions: report
+                .runs
+                .iter()
+                .flat_map(|run| &run.other_versions)
+                .map(|(agent, version)| (agent.as_str(), version.as_str()))
+                .collect(),
+        };
+        (fleet.plaintext || !fleet.other_versions.is_empty()).then_some(fleet)
+    }
 }
 
 #[derive(Serialize)]
@@ -181,6 +207,7 @@ impl<'a> Results<'a> {
                 connection: report.target.connection.as_deref(),
                 shared_host: report.target.shared_host,
             },
+            fleet: Fleet::of(report),
             profiles: report.profiles.iter().map(Profile::of).collect(),
             cells: report.cells.iter().map(CellKeys::of).collect(),
             runs: report.runs.iter().map(Run::of).collect(),

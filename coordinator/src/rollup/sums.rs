@@ -35,12 +35,12 @@ struct Group {
 impl Thinned {
     /// Of a stretch of events in their order. `open`: more events follow, and the last sum may not be complete.
     pub fn of(events: Vec<v1::Event>, grid: &Grid, open: bool) -> Thinned {
-        let mut thinned = Thinned::default();
-        thinned.next = events.last().filter(|_| open).map(|last| match place(last, grid) {
+        let next = events.last().filter(|_| open).map(|last| match place(last, grid) {
             Some(at) => events.iter().find(|event| place(event, grid) == Some(at)).unwrap_or(last).seq,
             None => last.seq + 1,
         });
-        let end = thinned.next.unwrap_or(u64::MAX);
+        let mut thinned = Thinned { next, ..Thinned::default() };
+        let end = next.unwrap_or(u64::MAX);
         // Readings of orders and of the server's counters come by turns.
         let mut groups = [Group::default(), Group::default()];
         for event in events.into_iter().filter(|event| event.seq < end) {

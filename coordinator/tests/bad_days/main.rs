@@ -3,8 +3,10 @@
 //! does not come.
 
 mod agents;
+mod allowed;
 mod arrivals;
 mod clocks;
+mod drains;
 mod faults;
 mod identity;
 mod interrupts;
@@ -12,6 +14,7 @@ mod lab;
 mod links;
 mod orphans;
 mod outage;
+mod pages;
 mod preparing;
 mod refusals;
 mod requirements;
@@ -19,6 +22,8 @@ mod resets;
 mod resumed;
 mod room;
 mod same_ids;
+mod secrets;
 mod strangers;
 mod tprocc;
 mod variants;
+mod wire;

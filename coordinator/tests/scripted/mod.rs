@@ -84,7 +84,9 @@ struct Stage {
 #[tonic::async_trait]
 impl Operator for Stage {
     async fn agents(&self, _: Request<v1::AgentsRequest>) -> Result<Response<v1::AgentsReply>, Status> {
-        Ok(Response::new(v1::AgentsReply::default()))
+        let mut reply = Response::new(v1::AgentsReply::default());
+        vufleet_proto::peer::introduce(reply.metadata_mut(), env!("CARGO_PKG_VERSION"));
+        Ok(reply)
     }
 
     type SubmitStream = ReceiverStream<Result<Progress, Status>>;

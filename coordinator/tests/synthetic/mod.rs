@@ -233,6 +233,8 @@ pub fn facts() -> RunFacts {
         target_version: Some("10.11.19-MariaDB".to_owned()),
         connection: Some("tcp, no TLS".to_owned()),
         connect_ns: Some(S / 4),
+        plaintext: false,
+        other_versions: BTreeMap::new(),
     }
 }
 

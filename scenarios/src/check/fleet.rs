@@ -18,7 +18,17 @@ pub(super) fn findings(study: &Study, agents: &[AgentFacts]) -> Vec<Finding> {
     }
     findings.extend(agents.iter().filter_map(|agent| clock(study, agent)));
     findings.extend(agents.iter().filter_map(|agent| shared(agent, agents)));
+    findings.extend(agents.iter().filter_map(version));
     findings
+}
+
+/// Agents of another version may draw, time or count otherwise.
+fn version(agent: &AgentFacts) -> Option<Finding> {
+    const OWN: &str = env!("CARGO_PKG_VERSION");
+    (agent.version != OWN).then(|| {
+        let what = format!("agent {} is of version {}, the coordinator of {OWN}", agent.name, agent.version);
+        Finding::warning(what, "measure with one version: install it there and start the agent again")
+    })
 }
 
 /// A session of SQLite opens the database, its log and its index, and has a runtime of its own (four more).

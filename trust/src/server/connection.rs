@@ -36,7 +36,8 @@ struct Line {
 }
 
 impl Peer {
-    pub(super) fn new(address: SocketAddr, identity: Option<Identity>) -> Peer {
+    /// Somebody whose connection is there.
+    pub fn new(address: SocketAddr, identity: Option<Identity>) -> Peer {
         let (cut, is_cut) = oneshot::channel();
         let line = Arc::new(Line { cut: Mutex::new(Some(cut)), is_cut: Mutex::new(Some(is_cut)) });
         Peer { address, identity, line }

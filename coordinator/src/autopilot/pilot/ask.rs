@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use vufleet_proto::v1::{self, command, event};
+use vufleet_scenarios::permit::{Need, Permit};
 
 use super::{Pilot, ROUND};
 use crate::autopilot::Halt;
@@ -94,8 +95,12 @@ impl Pilot {
             {
                 return Ok(Some(answer));
             }
-            if self.core.registry.agent(agent).is_none_or(|agent| !agent.connected) {
-                let what = format!("agent {agent} was lost while it was asked; look at its log");
+            let known = self.core.registry.agent(agent);
+            if known.as_ref().is_none_or(|agent| !agent.connected) {
+                let what = match known.and_then(|agent| agent.goodbye) {
+                    Some(goodbye) => format!("agent {agent} {goodbye} while it was asked"),
+                    None => format!("agent {agent} was lost while it was asked; look at its log"),
+                };
                 return Err(Halt::Refused(what));
             }
         }
@@ -110,11 +115,51 @@ impl Pilot {
         })
     }
 
+    /// The agent that a workload's own tables are made and dropped through.
+    pub(in crate::autopilot) fn builder(&self) -> Result<String, Halt> {
+        self.spokesman_who("makes tables", "the role drive", |agent| {
+            agent.hello.allow_control || agent.has_role("drive")
+        })
+    }
+
+    /// The agent that what changes the database goes through, and what undoes it.
+    pub(in crate::autopilot) fn changer(&self) -> Result<String, Halt> {
+        self.spokesman_who(
+            "allows changes to the database",
+            "allow_control = true in its --config, or --allow-control",
+            |agent| agent.hello.allow_control,
+        )
+    }
+
+    /// The agent that these statements go through: any, where they are questions.
+    pub(in crate::autopilot) fn spokesman_for(&self, statements: &[String]) -> Result<String, Halt> {
+        let permit = Permit::of(&self.study);
+        let needs = statements.iter().map(|sql| permit.need(sql));
+        needs.fold(self.spokesman(), |agent, need| match need {
+            Need::Nothing => agent,
+            Need::Drive => self.builder(),
+            Need::Control(_) => self.changer(),
+        })
+    }
+
+    fn spokesman_who(&self, does: &str, means: &str, is_one: impl Fn(&Agent) -> bool) -> Result<String, Halt> {
+        let any = self.spokesman()?;
+        let agents: Vec<Agent> = self.observers().into_iter().chain(self.drivers()).collect();
+        if let Some(agent) = agents.iter().find(|agent| is_one(agent)) {
+            return Ok(agent.hello.name.clone());
+        }
+        let mut names: Vec<&str> = agents.iter().map(|agent| agent.hello.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let best = format!("give one of them {means}, best the one beside the database ({any})");
+        Err(Halt::Refused(format!("none of the agents here {does} ({}); {best}", names.join(", "))))
+    }
+
     /// An agent with these labels that runs a command of that name.
     pub(in crate::autopilot) fn who_has(&self, command: &str, labels: &BTreeMap<String, String>) -> Option<String> {
         let mut agents = self.core.registry.agents().into_iter();
         let fits = |agent: &Agent| {
-            agent.connected && agent.has_labels(labels) && agent.hello.commands.iter().any(|name| name == command)
+            agent.is_here() && agent.has_labels(labels) && agent.hello.commands.iter().any(|name| name == command)
         };
         agents.find(fits).map(|agent| agent.hello.name)
     }

@@ -46,7 +46,7 @@ pub(super) async fn look(pilot: &mut Pilot, answers: &Answers, agents: &[AgentFa
             // Found by the check already.
             Err(_) => return Ok(Vec::new()),
         },
-        _ => pilot.spokesman()?,
+        _ => pilot.changer()?,
     };
     pilot.resets.copied.agent = Some(agent.clone());
     let live = v1::Live { phase: "check".to_owned(), ..Default::default() };

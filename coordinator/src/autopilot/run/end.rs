@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use vufleet_proto::v1::{self, command};
+use vufleet_scenarios::permit;
 use vufleet_scenarios::study::TargetKind;
 
 use super::{Flight, ROUND, Trouble};
@@ -42,6 +43,7 @@ impl Flight<'_> {
         rested?;
         let end = match trouble {
             None => RunEnd::Finished,
+            Some(Trouble::Halt(Halt::Stopped)) if pilot.core.is_closing() => RunEnd::CoordinatorEnded,
             Some(Trouble::Halt(Halt::Stopped)) => RunEnd::Stopped,
             Some(trouble) => RunEnd::Failed(trouble.sentence()),
         };
@@ -89,7 +91,8 @@ impl Flight<'_> {
     /// Notes every agent that the end of the load found gone, with what it had not told yet. Returns one of them.
     async fn note_lost(&self, pilot: &Pilot, trouble: Option<&Trouble>) -> Result<Option<Trouble>, Halt> {
         let mut lost = None;
-        for member in self.everybody().iter().filter(|member| !pilot.is_connected(member)) {
+        let is_gone = |member: &&Member| !pilot.is_connected(member) || pilot.is_leaving(member);
+        for member in self.everybody().iter().filter(is_gone) {
             if matches!(trouble, Some(Trouble::AgentLost { agent, .. }) if *agent == member.name) {
                 continue; // noted when it was noticed
             }
@@ -140,6 +143,10 @@ impl Flight<'_> {
     fn is_awaited(&self, pilot: &Pilot, member: &Member) -> bool {
         // An agent that never got ready has nothing to stop, and says nothing.
         let at_work = self.drivers.contains(member) && pilot.has_crew(&member.name, self.run.0);
+        // One that has been told to end hands over what it has, and undoes what it holds, before it goes.
+        if pilot.is_leaving(member) {
+            return true;
+        }
         (at_work || !pilot.is_connected(member)) && pilot.absent(std::slice::from_ref(member)).is_none()
     }
 
@@ -147,15 +154,14 @@ impl Flight<'_> {
         if !pilot.study.schedule.checkpoint || self.facts.start_at_ns.is_none() {
             return Ok(());
         }
-        let one = |sql: &str| vec![sql.to_owned()];
-        let order = match pilot.study.target.kind {
-            TargetKind::Sqlite => Ask::control(one("PRAGMA wal_checkpoint(TRUNCATE)")),
-            TargetKind::Mysql => Ask::control(one("FLUSH ENGINE LOGS")),
+        let kind = pilot.study.target.kind;
+        let Some(sql) = permit::checkpoint(kind) else { return Ok(()) };
+        let order = match kind {
             // Of the database that the connection is in, which is the target's: [control] may have one of its own.
-            TargetKind::Mssql => Ask::target(one("CHECKPOINT")),
-            TargetKind::Simulated => return Ok(()),
+            TargetKind::Mssql => Ask::target(vec![sql.to_owned()]),
+            _ => Ask::control(vec![sql.to_owned()]),
         };
-        let agent = pilot.spokesman()?;
+        let agent = pilot.builder()?;
         let failure = match pilot.ask(&agent, order.patience(CHECKPOINT_PATIENCE)).await {
             Ok(result) => result.error,
             Err(halt) => halt.message(),

@@ -1,11 +1,14 @@
 //! What a run is told to do, as the ledger keeps it.
 
+use std::collections::BTreeMap;
+
 use vufleet_scenarios::study::{Measure, Profile, TargetKind, Workload};
 
 use crate::allocation::Allotment;
 use crate::autopilot::grid::{interval, whole_intervals};
 use crate::autopilot::pilot::Pilot;
 use crate::fleet::registry::Agent;
+use crate::fleet::versions::VERSION;
 use crate::ledger::{DrivingAgent, RunFacts};
 
 /// The facts of a run that has not begun.
@@ -51,7 +54,15 @@ pub(super) fn facts(
         target_version: None,
         connection: None,
         connect_ns: None,
+        plaintext: pilot.core.exposed,
+        other_versions: other_versions(driving, observers),
     }
+}
+
+fn other_versions(driving: &[&Agent], observers: &[Agent]) -> BTreeMap<String, String> {
+    let hellos = driving.iter().copied().chain(observers).map(|agent| &agent.hello);
+    let others = hellos.filter(|hello| hello.version != VERSION);
+    others.map(|hello| (hello.name.clone(), hello.version.clone())).collect()
 }
 
 /// Whether load and database share a machine, as far as can be told: the database is embedded, is reached by loopback

@@ -138,8 +138,8 @@ impl Flight<'_> {
         if change.footprint.is_empty() {
             return Ok(Vec::new());
         }
-        let statements = change.footprint.iter().map(|footprint| footprint.sql.clone()).collect();
-        let agent = pilot.spokesman()?;
+        let statements: Vec<String> = change.footprint.iter().map(|footprint| footprint.sql.clone()).collect();
+        let agent = pilot.spokesman_for(&statements)?;
         match pilot.ask(&agent, Ask::control(statements).keep_going()).await {
             Ok(result) => Ok(result.tables.iter().map(|table| single(&answer(table)).and_then(whole)).collect()),
             Err(Halt::Stopped) => Err(Halt::Stopped),
@@ -201,7 +201,7 @@ fn holds(pilot: &Pilot, revert: &[Action]) -> Result<BTreeMap<String, Vec<v1::St
     for action in revert {
         let (agent, body) = match action {
             Action::Sql(sql) => {
-                let agent = pilot.spokesman().map_err(|halt| halt.message())?;
+                let agent = pilot.changer().map_err(|halt| halt.message())?;
                 (agent, step::Body::Sql(sql.clone()))
             }
             Action::Command { name, agent } => {

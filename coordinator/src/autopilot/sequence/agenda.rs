@@ -56,6 +56,11 @@ impl Agenda {
         }
     }
 
+    /// Runs that are still to be made, as far as is known.
+    pub(super) fn left(&self) -> u32 {
+        self.left.len() as u32
+    }
+
     /// The next run with the number of its attempt.
     pub(super) fn next(&mut self) -> Option<(PlannedRun, u32)> {
         let run = self.left.pop_front()?;

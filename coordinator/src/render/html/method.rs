@@ -73,7 +73,9 @@ fn window(report: &Report) -> String {
         true => String::new(),
         false => format!(" after {} of ramp-up", seconds(schedule.ramp_up_ns)),
     };
-    let interval = report.interval_s.map_or_else(String::new, |length| format!(", in intervals of {length} s"));
+    let rolled_up = report.runs.iter().any(|run| run.sums_s.is_some());
+    let kept = if rolled_up { "kept as sums of" } else { "in intervals of" };
+    let interval = report.interval_s.map_or_else(String::new, |length| format!(", {kept} {length} s"));
     let checkpoint = if schedule.checkpoint { ", then a checkpoint" } else { "" };
     format!("{measured}{ramp_up}{interval}{checkpoint}, then {} of rest", seconds(schedule.settle_ns))
 }

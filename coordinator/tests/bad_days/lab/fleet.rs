@@ -36,10 +36,10 @@ impl Coordinator {
     }
 }
 
-/// An agent that has not been started.
+/// An agent that has not been started, which allows all that studies do.
 pub fn agent_command(url: &str, roles: &str, name: &str) -> Command {
     let mut command = Command::new(agent_executable());
-    command.args(["--coordinator", url, "--roles", roles, "--name", name]);
+    command.args(["--coordinator", url, "--roles", roles, "--name", name, "--allow-control"]);
     command
 }
 

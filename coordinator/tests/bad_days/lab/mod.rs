@@ -5,6 +5,7 @@ pub mod fleet;
 pub mod job;
 pub mod link;
 pub mod locks;
+pub mod page;
 pub mod procs;
 pub mod puppet;
 pub mod study;

@@ -26,20 +26,20 @@ undone = [{ sql = "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit", equals = "{r
 "#;
 
 /// The lazy variant alone: every run is its.
-fn only_lazy() -> String {
+pub fn only_lazy() -> String {
     LAZY.replace("[[variants]]\nname = \"baseline\"\n", "")
 }
 
 /// What the setting is when nobody has changed it: not the server's default, so that remembering it matters.
-const BEFORE: &str = "2";
+pub const BEFORE: &str = "2";
 
-fn flush(server: &MariaDb) -> String {
+pub fn flush(server: &MariaDb) -> String {
     let answer = server.sql("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit").unwrap();
     answer.split_whitespace().last().unwrap().to_owned()
 }
 
 /// A server with its tables, and a study of these variants on it.
-fn at_work(variants: &str) -> (MariaDb, Lab) {
+pub fn at_work(variants: &str) -> (MariaDb, Lab) {
     let server = MariaDb::start().unwrap();
     server.sql(&format!("SET GLOBAL innodb_flush_log_at_trx_commit = {BEFORE}")).unwrap();
     let lab = Lab::new(&(study::small(&study::mariadb_with_control(&server)) + variants));

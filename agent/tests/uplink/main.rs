@@ -1,5 +1,7 @@
 //! What an agent hands over, keeps and forgets from one connection to the next, with a test in the coordinator's place.
 
+mod allow;
+
 use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
@@ -27,13 +29,18 @@ struct Lab {
 
 impl Lab {
     async fn start() -> Lab {
+        Lab::start_with(&["--roles", "drive", "--allow-control"]).await
+    }
+
+    async fn start_with(flags: &[&str]) -> Lab {
         let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (opened, streams) = mpsc::unbounded_channel();
         let router = tonic::transport::Server::builder().add_service(FleetServer::new(Door { opened }));
         tokio::spawn(router.serve_with_incoming(TcpListenerStream::new(listener)));
         let agent = Process::new(env!("CARGO_BIN_EXE_vufleet-agent"))
-            .args(["--coordinator", &url, "--roles", "drive", "--name", "a"])
+            .args(["--coordinator", &url, "--name", "a"])
+            .args(flags)
             .stderr(Stdio::null())
             .spawn()
             .unwrap();

@@ -1,0 +1,11 @@
+//! TLS between the real programs: who is refused, by whom and in which words, and what strangers on the port cost.
+
+mod certs;
+mod clients;
+mod floods;
+mod limits;
+mod own;
+mod raw;
+mod renewed;
+mod roles;
+mod servers;
