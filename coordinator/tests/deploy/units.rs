@@ -96,6 +96,7 @@ fn copied_keys_become_the_services_own() {
         let output = command.arg(root().join("deploy/systemd").join(file)).output().unwrap();
         assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     };
+    std::fs::create_dir(directory.path().join("etc")).unwrap();
     run("systemd-sysusers", &[], "sysusers.conf");
     run("systemd-tmpfiles", &["--create"], "tmpfiles.conf");
     for place in ["agent", "coordinator"] {
