@@ -16,11 +16,13 @@ use vufleet::ledger::{FILE_NAME, Ledger};
 use vufleet::operator::Operator;
 use vufleet_proto::v1::event::Body;
 use vufleet_proto::v1::phase;
+use vufleet_trust::address::{Plaintext, Security};
 
 use crate::processes;
 
 /// How often agents are counted and processes looked at.
 const POLL: Duration = Duration::from_millis(100);
+const PLAINTEXT: Security = Security::Plaintext(Plaintext::Loopback);
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many, how long.
@@ -192,7 +194,7 @@ impl Lab {
     async fn await_agents(&mut self, count: u32, begun: Instant) -> Result<Duration> {
         let patience = Instant::now() + PATIENCE;
         while Instant::now() < patience {
-            if let Ok(mut operator) = Operator::dial(&self.url()).await
+            if let Ok(mut operator) = Operator::dial(&self.url(), &PLAINTEXT).await
                 && let Ok(reply) = operator.agents().await
                 && reply.agents.iter().filter(|agent| agent.connected).count() >= count as usize
             {
@@ -248,7 +250,7 @@ impl Lab {
 
     /// Sessions that all agents say they have open.
     async fn sessions(&self) -> Result<u32> {
-        let reply = Operator::dial(&self.url()).await?.agents().await?;
+        let reply = Operator::dial(&self.url(), &PLAINTEXT).await?.agents().await?;
         Ok(reply.agents.iter().filter_map(|agent| agent.heartbeat.as_ref()).map(|beat| beat.sessions).sum())
     }
 

@@ -125,6 +125,8 @@ fn facts(start_ns: u64) -> RunFacts {
         target_version: None,
         connection: None,
         connect_ns: None,
+        plaintext: false,
+        other_versions: Default::default(),
     }
 }
 

@@ -121,6 +121,8 @@ impl Day {
             target_version: Some("10.11.19-MariaDB".to_owned()),
             connection: Some("tcp, TLS".to_owned()),
             connect_ns: Some(S),
+            plaintext: false,
+            other_versions: Default::default(),
         }
     }
 }
@@ -203,6 +205,7 @@ impl Pool {
             cpu: Some(times(u64::from(CORES))),
             cores: (0..CORES).map(|_| times(1)).collect(),
             load1: 7.5,
+            usable_millicores: 0,
             memory_total: 64_000_000_000,
             memory_available: 21_000_000_000 + ticks * 100,
             disks: vec![
