@@ -153,9 +153,9 @@ fn no_password_is_in_anything_that_is_written_or_shown() {
         assert!(codes.contains(&ended.code), "{line}: {}: {}", ended.code, tail(&ended.err));
         ended
     };
+    done("schema build study.toml", &[0]);
     let warned = done("check study.toml", &[0]).err;
     assert!(warned.contains("can be read by others (mode 0644)"), "{}", tail(&warned));
-    done("schema build study.toml", &[0]);
     let wrong = "--set target.password.env=OTHER_PASSWORD";
     done(&format!("check study.toml {wrong}"), &[1]);
     done(&format!("run study.toml {wrong} --out wrong"), &[1]);
