@@ -113,8 +113,10 @@ async fn the_tables_of_a_workload_are_made_and_no_others() {
     let create = study.workload.schema().create(dialect);
     let order = v1::Control { statements: create, ..target.control(&[]) };
     assert_eq!(stream.answer(order).await.error, "");
-    let tables: i64 =
-        target.open().query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'sbtest1'", [], |row| row.get(0)).unwrap();
+    let tables: i64 = target
+        .open()
+        .query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'sbtest1'", [], |row| row.get(0))
+        .unwrap();
     assert_eq!(tables, 1);
     let job = v1::Populate {
         job: 5,
@@ -148,12 +150,21 @@ async fn loads_of_other_statements_variants_commands_and_copies_are_refused() {
     let mut lab = Lab::start_with(&DRIVING).await;
     let mut stream = welcomed(&mut lab).await;
 
-    let text = target.study_of("kind = 'sql'\n[[workload.transactions]]\nname = 'a'\nstatements = ['DELETE FROM precious']");
+    let text =
+        target.study_of("kind = 'sql'\n[[workload.transactions]]\nname = 'a'\nstatements = ['DELETE FROM precious']");
     let study = study::read(&text, &Edits::default()).unwrap();
     let drive = Some(v1::Drive { first_vu: 0, vus: 1, total_vus: 1 });
     let (profile, interval_ns) = (study.profiles[0].id.clone(), 100_000_000);
     let (study, digest) = (study.text.clone(), study.digest.clone());
-    stream.say(command::Body::Prepare(v1::Prepare { run: 1, study, digest, profile, drive, interval_ns, ..Default::default() }));
+    stream.say(command::Body::Prepare(v1::Prepare {
+        run: 1,
+        study,
+        digest,
+        profile,
+        drive,
+        interval_ns,
+        ..Default::default()
+    }));
     refused(&stream.failure().await, "DELETE FROM precious");
 
     let body = Some(v1::step::Body::Sql("DELETE FROM precious".to_owned()));
@@ -161,7 +172,11 @@ async fn loads_of_other_statements_variants_commands_and_copies_are_refused() {
     stream.say(command::Body::Hold(hold));
     refused(&stream.failure().await, "undoes a variant");
 
-    stream.say(command::Body::RunCommand(v1::RunCommand { id: 3, name: "restore".to_owned(), limit_ns: 1_000_000_000 }));
+    stream.say(command::Body::RunCommand(v1::RunCommand {
+        id: 3,
+        name: "restore".to_owned(),
+        limit_ns: 1_000_000_000,
+    }));
     let error = loop {
         if let Some(Body::Command(result)) = stream.next().await.body {
             break result.error;

@@ -31,7 +31,18 @@ pub async fn run(args: Agents) -> anyhow::Result<Exit> {
 fn table(agents: &[AgentState]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
-    table.set_header(["agent", "roles", "labels", "from", "version", "cores", "clock offset", "load", "control", "state"]);
+    table.set_header([
+        "agent",
+        "roles",
+        "labels",
+        "from",
+        "version",
+        "cores",
+        "clock offset",
+        "load",
+        "control",
+        "state",
+    ]);
     let mut agents: Vec<_> = agents.iter().collect();
     agents.sort_by_key(|agent| agent.hello.as_ref().map(|hello| hello.name.clone()));
     for agent in agents {

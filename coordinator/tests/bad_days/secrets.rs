@@ -180,12 +180,22 @@ fn no_password_is_in_anything_that_is_written_or_shown() {
         findings.look(&forms, line, ended.err.as_bytes());
         assert!(codes.contains(&ended.code), "{line}: {}: {}", ended.code, tail(&ended.err));
     };
-    for line in ["studies", "show last", "report last", "export last --out exported", "compare last last", "schema verify study.toml"] {
+    for line in [
+        "studies",
+        "show last",
+        "report last",
+        "export last --out exported",
+        "compare last last",
+        "schema verify study.toml",
+    ] {
         done(line, &[0, 3]);
     }
     let looked = findings.look_below(&forms, &lab.path("."));
     assert!(looked > 10, "{looked} files");
-    assert!(std::fs::metadata(lab.path("vufleet-data/agents/drive-1.log")).unwrap().len() > 10_000, "the agents' logs are at trace level");
+    assert!(
+        std::fs::metadata(lab.path("vufleet-data/agents/drive-1.log")).unwrap().len() > 10_000,
+        "the agents' logs are at trace level"
+    );
     assert!(findings.0.is_empty(), "{}", findings.0.join("\n"));
 }
 
