@@ -37,7 +37,7 @@ fn agents_that_allow_nothing_build_check_and_run_and_one_that_allows_control_doe
     lab.run(&format!("check study.toml {at}")).expect(0);
     lab.run(&format!("run study.toml {at} --out first")).expect(0);
 
-    let words = ["variant lazy changes the database", "db-1, load-1", "allow_control = true", "--allow-control"];
+    let words = ["variant lazy changes the database", "load-1, db-1", "allow_control = true", "--allow-control"];
     lab.run(&format!("check lazy.toml {at}")).refused(&words);
     lab.run(&format!("run lazy.toml {at}")).refused(&words);
 

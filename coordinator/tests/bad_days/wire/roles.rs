@@ -30,7 +30,7 @@ async fn call(channel: Channel, path: &'static str) -> Status {
     grpc.ready().await.unwrap();
     let codec = tonic_prost::ProstCodec::<AgentsRequest, AgentsRequest>::default();
     let path = tonic::codegen::http::uri::PathAndQuery::from_static(path);
-    grpc.unary(tonic::Request::new(AgentsRequest {}), path, codec).await.unwrap_err()
+    grpc.unary(vufleet_proto::peer::introduced(AgentsRequest {}, "0.1.0"), path, codec).await.unwrap_err()
 }
 
 #[tokio::test(flavor = "multi_thread")]
