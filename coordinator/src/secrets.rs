@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_study_without_passwords_has_none() {
         let wire = Passwords::from_sources(None, None, variable).unwrap().on_the_wire();
-        assert_eq!((wire.password, wire.control_password), (None, None));
+        assert_eq!((&wire.password, &wire.control_password), (&None, &None));
     }
 
     #[test]

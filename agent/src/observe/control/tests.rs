@@ -125,8 +125,8 @@ fn a_query_of_a_file_is_stopped_at_its_limit_and_what_comes_after_it_is_done() {
     );
     let endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
     let limit_ns = 300_000_000;
-    let result =
-        run(&v1::Control { study, limit_ns, ..command(&["SELECT 1", endless, "CREATE TABLE after (a)"], true) });
+    let statements = command(&["SELECT 1", endless, "CREATE TABLE after (a)"], true);
+    let result = run(&v1::Control { study, limit_ns, ..statements }, Allowance::ALL);
     assert_eq!((result.failed, result.fault()), (1, v1::FaultKind::FaultDeadline), "{result:?}");
     assert!(result.error.contains("longer than the 300ms that it may, and was stopped"), "{}", result.error);
     assert!(result.tables[2].columns.is_empty(), "{result:?}");
