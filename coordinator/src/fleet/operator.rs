@@ -38,7 +38,6 @@ impl Operator for OperatorService {
             goodbye: agent.goodbye.unwrap_or_default(),
             heartbeat: Some(agent.heartbeat),
             hello: Some(agent.hello),
-            ..Default::default()
         });
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Ok(Response::new(v1::AgentsReply {

@@ -47,7 +47,7 @@ fn every_link_leads_somewhere() {
 
 fn anchors(page: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(page).unwrap();
-    let headings = text.lines().filter_map(|line| line.starts_with('#').then(|| line.trim_start_matches('#').trim()));
+    let headings = text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
     let anchor = |heading: &str| -> String {
         let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
         kept.collect::<String>().to_lowercase().replace(' ', "-")

@@ -138,6 +138,7 @@ fn freeze(job: &Job, time: Duration) {
 }
 
 /// On the test's own output whether it passes or not: without it a seed is lost.
+#[expect(clippy::explicit_write, reason = "the harness keeps what eprintln says")]
 fn tell(words: &str) {
     writeln!(std::io::stderr(), "{words}").unwrap();
 }

@@ -81,6 +81,7 @@ impl Job {
     }
 
     /// Whether it has ended by itself.
+    #[allow(dead_code, reason = "only the tests between hosts ask")]
     pub fn has_ended(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }
