@@ -1,6 +1,6 @@
 //! The contract between coordinator, agents and operators, generated from `vufleet/v1/fleet.proto`.
 //!
-//! Nothing but the contract lives here: no clocks, no retries, no defaults.
+//! Nothing but the contract lives here, and what each side of a call says of itself ([`peer`]): no clocks, no retries, no defaults.
 
 pub mod peer;
 

@@ -196,7 +196,6 @@ fn bears_it(lab: &Lab, mut coordinator: Coordinator, victim: &Victim, certs: &st
     job.end().expect(0);
     let results = files::results(&lab.path("out"));
     assert!(!files::story(&results).contains("was lost"), "{}", files::story(&results));
-    coordinator.job.await_that("descriptors are given back", || true);
     eventually("descriptors are given back", || descriptors(&coordinator.job) <= open + 2);
     let kept = memory(&coordinator.job).saturating_sub(held);
     assert!(kept < KEPT, "{kept} bytes stayed behind");
