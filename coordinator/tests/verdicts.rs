@@ -153,7 +153,9 @@ fn seconds_without_any_transaction() {
         silence(tape, 0..0);
         (10..12).for_each(|second| tape.interval("load-a", second).kinds.clear());
     });
-    expect(one_agent, Valid, "");
+    let words = "no transaction of agent load-a (8 sessions) succeeded for 2 s, from 10.0 s after the start; look at its way to the \
+                 database";
+    expect(one_agent, Invalid, words);
     let slow = judge(|tape| {
         silence(tape, 10..12);
         tape.intervals().flat_map(|(_, it)| &mut it.kinds).for_each(|kind| kind.ok = 5);
@@ -197,7 +199,8 @@ fn transactions_that_fail_are_as_good_as_none() {
 #[test]
 fn users_that_wait_in_step_are_silent_by_themselves() {
     let mut lab = Lab::of(&STUDY.replace("vus = 16", "vus = 16\npacing = { wait = \"5s\" }"));
-    let mut tape = Tape::new(1);
+    // Sixteen users that wait five seconds end three transactions a second.
+    let mut tape = Tape::with_rate(1, 1);
     silence(&mut tape, 10..14);
     lab.record(tape);
     let found = told(report(&lab.ledger, "last", Options::default()).unwrap());

@@ -269,7 +269,7 @@ mod tests {
                           fcntl.lockf(f, fcntl.LOCK_EX)\nopen(sys.argv[2], 'w').write(str(os.getpid()))\n\
                           time.sleep(600)\n";
 
-    const SHORT: Limits = Limits { settled: Duration::from_millis(300), start: Duration::from_secs(30) };
+    const SHORT: Limits = Limits { settled: Duration::from_secs(3), start: Duration::from_secs(30) };
 
     fn await_held(directory: &Path, wanted: bool) {
         let begun = Instant::now();
