@@ -44,6 +44,7 @@ async fn until(inbox: &mut UnboundedReceiver<(u64, Body)>, kind: Kind, intervals
         loop {
             match inbox.recv().await.expect("the crew is at work").1 {
                 Body::Phase(phase) if phase.kind() == kind => return phase.connection,
+                Body::Phase(phase) if phase.kind() == Kind::Started => {}
                 Body::Phase(phase) => panic!("{:?}: {}", phase.kind(), phase.message),
                 Body::Interval(interval) => intervals.push(interval),
                 _ => {}
