@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
 use vufleet_proto::v1;
-use vufleet_scenarios::session::{Fault, FaultKind, Row, Rows, Session, Value};
+use vufleet_scenarios::session::{Dialect, Fault, FaultKind, Row, Rows, Session, Value};
 use vufleet_scenarios::study::{self, Edits, Study, Target, TargetKind};
 
 use self::limit::Limit;
@@ -26,6 +26,11 @@ const CONNECT_PATIENCE: Duration = Duration::from_secs(15);
 
 /// Most text of one command's answer: it has to fit into a message.
 const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
+
+/// Whoever changes the database of a MySQL server waits for whoever else does, in whatever process: of an agent that was lost with a
+/// statement under way the server goes on with it, and two resets beside each other are none. The server gives the lock back when the
+/// connection ends, which it does not before the statement has.
+const LOCK: &str = "SELECT GET_LOCK('vufleet.changes', 86400)";
 
 /// Runs a command to its end on the calling thread, which must be none of a runtime's own, as far as it is allowed.
 pub fn run(command: &v1::Control, allowance: Allowance) -> v1::ControlResult {
@@ -107,6 +112,16 @@ pub async fn execute<S: Session>(target: &Target, command: &v1::Control, guards:
     let mut bytes_left = MAX_ANSWER_BYTES;
     let mut lost: Option<Fault> = None;
     let mut limit = Limit::of(command);
+    if command.changes && S::DIALECT == Dialect::Mysql {
+        let locking = async |session: &mut S| ask(session, LOCK, &mut bytes_left).await;
+        let locked = limit.keep(target, &mut session, locking).await.and_then(|table| is_locked(&table));
+        if let Err(fault) = locked {
+            let late = limit.has_passed().then_some(v1::FaultKind::FaultDeadline);
+            let refusal = refused(&fault);
+            session.discard();
+            return v1::ControlResult { fault: late.map_or(refusal.fault, i32::from), ..refusal };
+        }
+    }
     for (index, statement) in command.statements.iter().enumerate() {
         let answer = match &lost {
             None => {
@@ -163,6 +178,16 @@ pub fn wire_kind(kind: FaultKind) -> v1::FaultKind {
         FaultKind::Deadline => v1::FaultKind::FaultDeadline,
         FaultKind::Overloaded => v1::FaultKind::FaultOverloaded,
     }
+}
+
+fn is_locked(answer: &v1::Table) -> Result<(), Fault> {
+    let held = answer.rows.first().and_then(|row| row.cells.first()).is_some_and(|cell| cell.text == "1");
+    if held {
+        return Ok(());
+    }
+    let what =
+        "another change of this server by vufleet is still under way (lock vufleet.changes); look at SHOW PROCESSLIST";
+    Err(Fault::new(FaultKind::LockTimeout, what.to_owned()))
 }
 
 async fn ask<S: Session>(session: &mut S, sql: &str, bytes_left: &mut usize) -> Result<v1::Table, Fault> {

@@ -120,6 +120,9 @@ impl<'a> Fold<'a> {
     /// Takes what an agent sent.
     pub fn event(&mut self, recorded: &Recorded) {
         let agent = recorded.agent.as_str();
+        if !self.has_part(recorded) {
+            return self.find_once(Reason::Stranger { agent: agent.to_owned() });
+        }
         match &recorded.event.body {
             Some(Body::Interval(interval)) => {
                 match Sample::of(agent, interval, self.detail, &mut self.names, &mut self.latencies) {
@@ -139,6 +142,19 @@ impl<'a> Fold<'a> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Whether the run had ordered its sender to send such a thing. Agents are trusted to tell what they did, and nobody else's part of it.
+    fn has_part(&self, recorded: &Recorded) -> bool {
+        let Some(facts) = &self.run.facts else { return true };
+        let drives = || facts.driving.iter().any(|it| it.name == recorded.agent && it.boot == recorded.boot);
+        let observes = || facts.observing.contains(&recorded.agent);
+        match &recorded.event.body {
+            Some(Body::Interval(_)) => drives(),
+            Some(Body::Counters(_)) => facts.counters_agent.as_ref() == Some(&recorded.agent),
+            Some(Body::Host(_) | Body::Phase(_) | Body::Notice(_)) => drives() || observes(),
+            _ => true,
         }
     }
 

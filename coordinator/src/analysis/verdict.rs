@@ -169,6 +169,11 @@ pub enum Reason {
         /// By how much later; below 0 earlier.
         late_ms: f64,
     },
+    /// An agent that the run had not ordered to sent figures for it, or another process of its name did.
+    Stranger {
+        /// Which.
+        agent: String,
+    },
     /// What was found when there was more to look at cannot be read.
     Forgotten {
         /// Version of the coordinator that wrote it down.
@@ -225,6 +230,7 @@ impl Reason {
             | Reason::OrdersAstray { .. }
             | Reason::ClockUncertain { .. }
             | Reason::StartedApart { .. }
+            | Reason::Stranger { .. }
             | Reason::Unsteady { .. }
             | Reason::EndedEarly { .. }
             | Reason::NotStarted { .. }
@@ -362,6 +368,9 @@ impl Reason {
                     f,
                     "agent {agent} began its load {apart_ms:.0} ms {side} the appointed time; is its host or network busy?"
                 )
+            }
+            Reason::Stranger { agent } => {
+                write!(f, "agent {agent} sent figures that the run had not ordered from it; they are left out")
             }
             Reason::Unsteady { percent, p } => {
                 let chance = if *p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") };

@@ -1,6 +1,6 @@
 //! The present figures of a run, for one line of a terminal. Nothing here reaches a report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use vufleet_proto::v1::{self, event};
 use vufleet_scenarios::study::TargetKind;
@@ -15,6 +15,8 @@ pub(super) struct Figures {
     relative_only: bool,
     /// The database's host is where its process is seen, not wherever it is observed from.
     process_needed: bool,
+    /// Who takes part, where that is known.
+    members: Option<BTreeSet<String>>,
     intervals: BTreeMap<String, v1::Interval>,
     sessions: BTreeMap<String, u32>,
     hosts: BTreeMap<String, Pair>,
@@ -38,7 +40,19 @@ impl Figures {
         *self = Figures { relative_only, process_needed, ..Figures::default() };
     }
 
+    /// From now on nobody else is heard.
+    pub(super) fn only(&mut self, members: impl Iterator<Item = String>) {
+        self.members = Some(members.collect());
+    }
+
     pub(super) fn hear(&mut self, event: &FleetEvent) {
+        let name = match event {
+            FleetEvent::Heartbeat { name, .. } | FleetEvent::Event { name, .. } => name,
+            _ => return,
+        };
+        if self.members.as_ref().is_some_and(|members| !members.contains(name)) {
+            return;
+        }
         match event {
             FleetEvent::Heartbeat { name, heartbeat } => {
                 self.sessions.insert(name.clone(), heartbeat.sessions);

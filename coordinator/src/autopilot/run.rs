@@ -97,6 +97,7 @@ struct Flight<'a> {
 pub(super) async fn fly(pilot: &mut Pilot, order: &Order<'_>) -> Result<(RunId, Option<Trouble>), Halt> {
     let mut flight = Flight::enter(pilot, order).await?;
     pilot.figures.clear();
+    pilot.figures.only(flight.everybody().into_iter().map(|member| member.name));
     let trouble = flight.go(pilot).await.err();
     // Whatever happened: no load is left, and the ledger says how it ended.
     pilot.finish_up();
@@ -335,8 +336,7 @@ impl<'a> Flight<'a> {
             let next = switches.front().map_or(now + ROUND, |switch| begin + switch.at).min(now + ROUND);
             let heard = pilot.next(end.unwrap_or(next).min(next)).await?;
             self.notice_absence(pilot)?;
-            let Some(FleetEvent::Event { name, event }) = heard else { continue };
-            let Some(event::Body::Phase(told)) = event.body.filter(|_| event.run == self.run.0) else { continue };
+            let Some((name, told)) = self.step_of_a_member(heard) else { continue };
             match told.kind() {
                 phase::Kind::Finished => unfinished.retain(|member| member.name != name),
                 phase::Kind::Failed | phase::Kind::LeaseLost => return Err(failed(pilot, name, told)),
@@ -391,8 +391,7 @@ impl<'a> Flight<'a> {
             pilot.show(v1::Live { phase: step.to_owned(), ..self.live() });
             let heard = pilot.next(deadline.min(now + ROUND)).await?;
             self.notice_absence(pilot)?;
-            let Some(FleetEvent::Event { name, event }) = heard else { continue };
-            let Some(event::Body::Phase(phase)) = event.body.filter(|_| event.run == self.run.0) else { continue };
+            let Some((name, phase)) = self.step_of_a_member(heard) else { continue };
             if phase.kind() == wanted {
                 missing.retain(|member| member.name != name);
                 told.push(phase);
@@ -401,6 +400,13 @@ impl<'a> Flight<'a> {
             }
         }
         Ok(told)
+    }
+
+    /// A step that somebody who takes part has told of. Others have no say in this run.
+    fn step_of_a_member(&self, heard: Option<FleetEvent>) -> Option<(String, v1::Phase)> {
+        let Some(FleetEvent::Event { name, event }) = heard else { return None };
+        let Some(event::Body::Phase(told)) = event.body.filter(|_| event.run == self.run.0) else { return None };
+        self.everybody().iter().any(|member| member.name == name).then_some((name, told))
     }
 
     fn notice_absence(&self, pilot: &Pilot) -> Result<(), Trouble> {

@@ -90,7 +90,8 @@ impl Pilot {
     ) -> Result<Option<T>, Halt> {
         let deadline = Instant::now() + patience;
         while Instant::now() < deadline {
-            if let Some(FleetEvent::Event { event, .. }) = self.next(deadline.min(Instant::now() + ROUND)).await?
+            if let Some(FleetEvent::Event { name, event }) = self.next(deadline.min(Instant::now() + ROUND)).await?
+                && name == agent
                 && let Some(answer) = event.body.and_then(&wanted)
             {
                 return Ok(Some(answer));
