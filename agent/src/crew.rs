@@ -1,5 +1,6 @@
 //! The virtual users of one run: threads that serve them, and the one place where their counts come together.
 
+mod edges;
 mod station;
 
 use std::collections::{BTreeMap, HashSet};
@@ -19,6 +20,7 @@ use vufleet_scenarios::study::{MysqlDriver, Pacing, Profile, Study, TargetKind, 
 use vufleet_scenarios::tprocc::TprocC;
 use vufleet_scenarios::workload::{Seat, Workload};
 
+use self::edges::{Edges, Merged};
 use crate::arrivals::Arrivals;
 use crate::clock::CommonClock;
 use crate::outbox::Outlet;
@@ -213,6 +215,7 @@ impl Crew {
             orders: orders.clone(),
             epoch,
             waiting: BTreeMap::new(),
+            edges: Edges::new(threads),
             arrivals,
             told: (0, 0),
             remarked: HashSet::new(),
@@ -293,6 +296,7 @@ struct Foreman {
     orders: Vec<mpsc::UnboundedSender<Order>>,
     epoch: Instant,
     waiting: BTreeMap<u64, Merged>,
+    edges: Edges,
     arrivals: Option<Arrivals>,
     told: (u64, u64),
     remarked: HashSet<FaultKind>,
@@ -343,6 +347,7 @@ impl Foreman {
                     Some(Report::Idle) => {
                         idle += 1;
                         if idle == self.threads {
+                            self.edges.finish(self.epoch.elapsed());
                             order(&self.orders, Order::Cut);
                             self.tell(v1::Phase { kind: v1::phase::Kind::Finished as i32, ..Default::default() });
                         }
@@ -421,7 +426,7 @@ impl Foreman {
         let (kinds, separate, epoch) = (self.names.len(), self.separate_response, self.epoch);
         let share = self.waiting.entry(tick).or_insert_with(|| Merged::new(Tally::new(kinds, separate)));
         share.add(&part, epoch);
-        if share.parts == self.threads as u32
+        if share.parts == self.threads
             && let Some(complete) = self.waiting.remove(&tick)
         {
             self.emit(complete);
@@ -431,10 +436,12 @@ impl Foreman {
     fn emit(&mut self, merged: Merged) {
         let (due, not_started) = self.arrivals.as_ref().map_or((0, 0), Arrivals::counts);
         let told = std::mem::replace(&mut self.told, (due, not_started));
+        let (from, to) = self.edges.of(&merged);
+        let time = self.clock.translation();
         let interval = v1::Interval {
-            start_ns: self.clock.at(self.epoch + merged.from / merged.parts),
-            end_ns: self.clock.at(self.epoch + merged.to / merged.parts),
-            uncertainty_ns: self.clock.uncertainty_ns(),
+            start_ns: time.at(self.epoch + from),
+            end_ns: time.at(self.epoch + to),
+            uncertainty_ns: time.uncertainty_ns,
             sessions: merged.connected,
             ended: merged.ended,
             due: due - told.0,
@@ -442,32 +449,6 @@ impl Foreman {
             ..merged.tally.to_interval(&self.names)
         };
         self.outlet.send(self.run, v1::event::Body::Interval(interval));
-    }
-}
-
-/// One tick of all threads. Its instants are the means of theirs: they lie within a millisecond of each other.
-struct Merged {
-    tally: Tally,
-    parts: u32,
-    /// Sums over the parts, since the crew's epoch.
-    from: Duration,
-    to: Duration,
-    connected: u32,
-    ended: u32,
-}
-
-impl Merged {
-    fn new(tally: Tally) -> Self {
-        Merged { tally, parts: 0, from: Duration::ZERO, to: Duration::ZERO, connected: 0, ended: 0 }
-    }
-
-    fn add(&mut self, part: &Part, epoch: Instant) {
-        self.tally.add(&part.tally);
-        self.parts += 1;
-        self.from += part.from.saturating_duration_since(epoch);
-        self.to += part.to.saturating_duration_since(epoch);
-        self.connected += part.connected;
-        self.ended += part.ended;
     }
 }
 

@@ -218,7 +218,8 @@ impl<'a, S: Session> Counters<'a, S> {
             if let Some(lacks) = reading.error.as_ref().filter(|_| !reading.values.is_empty()) {
                 notice(plan, lacks.clone());
             }
-            let (before_ns, after_ns) = (plan.clock.at(reading.before), plan.clock.at(reading.after));
+            let time = plan.clock.translation();
+            let (before_ns, after_ns) = (time.at(reading.before), time.at(reading.after));
             plan.outlet.send(plan.run, Body::Counters(reading.into_counters(before_ns, after_ns)));
         }
     }

@@ -105,7 +105,10 @@ impl<W: Workload> Shift<W> {
                 order = self.station.orders.recv() => match order {
                     Some(Order::Connect { begin }) => self.seat_users::<S>(begin, &connected),
                     Some(Order::Start { at }) => self.begin(at).await,
-                    Some(Order::Cut) => self.cut(),
+                    Some(Order::Cut) => {
+                        self.cut_overdue();
+                        self.cut();
+                    }
                     Some(Order::Stop) | None => self.stop(),
                 },
                 Some(seat) = self.station.kills.recv() => self.locals[seat].kill(),
@@ -168,12 +171,16 @@ impl<W: Workload> Shift<W> {
         self.tell(Report::Started { at: Instant::now() });
     }
 
-    /// An interval that is over is cut first, late as it may be: its sessions were connected at its end.
     fn stop(&mut self) {
+        self.cut_overdue();
+        self.floor.set_stage(Stage::Stopping);
+    }
+
+    /// An interval that is over is cut first, late as it may be: its sessions were connected at its end, and other threads have cut it.
+    fn cut_overdue(&mut self) {
         while self.next_cut().is_some_and(|due| due <= Instant::now()) {
             self.cut();
         }
-        self.floor.set_stage(Stage::Stopping);
     }
 
     fn user_left(&mut self, result: Result<(), tokio::task::JoinError>) {

@@ -72,11 +72,12 @@ impl<S: Session> OrdersObserver<S> {
     pub async fn read(&mut self, clock: &CommonClock) -> v1::Counters {
         let asked = Instant::now();
         let answer = timeout(PATIENCE, self.ask()).await.unwrap_or_else(|_| Err(silent()));
-        let now = clock.now();
+        let time = clock.translation();
+        let after_ns = time.at(Instant::now());
         match answer {
             Ok((before, orders)) => v1::Counters {
-                before_ns: clock.at(before),
-                after_ns: now,
+                before_ns: time.at(before),
+                after_ns,
                 values: [(ORDERS.to_owned(), orders)].into(),
                 ..Default::default()
             },
@@ -85,7 +86,7 @@ impl<S: Session> OrdersObserver<S> {
                     session.discard();
                 }
                 let error = format!("{ORDERS}: {}: {fault}", fault.kind.name());
-                v1::Counters { before_ns: clock.at(asked), after_ns: now, error, ..Default::default() }
+                v1::Counters { before_ns: time.at(asked), after_ns, error, ..Default::default() }
             }
         }
     }

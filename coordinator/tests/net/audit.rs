@@ -10,10 +10,9 @@ use vufleet_proto::v1::{self, event::Body};
 
 use super::lab::{Lab, files};
 
-/// What the edges of two intervals may be apart beyond the uncertainty of their clock: an edge is the mean of the instants at which
-/// an agent's threads cut, which is of one thread where the other ended before, and a start that was ordered too late is in the past.
-/// An interval that is lost is found by its number.
-const EDGE_NS: u64 = 500_000_000;
+/// What two neighbouring intervals of an agent may be apart beyond what is uncertain of its clock: an edge is the same instant to both, as
+/// far as the clock was known when each was told, and clocks drift meanwhile.
+const EDGE_NS: u64 = 2_000_000;
 
 /// What the virtual users of a study counted.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -63,16 +62,15 @@ impl Audit {
             assert_eq!(*seq, before + 1, "agent {agent}, boot {boot:x}: event {seq} follows {before}");
             assert_eq!(event.seq, *seq, "agent {agent}, boot {boot:x}");
         }
-        let mut ends: BTreeMap<(u64, i64), (u64, u64)> = BTreeMap::new();
-        for (place, interval) in self.intervals() {
-            let Recorded { run, agent, boot, .. } = place;
-            if let Some((end_ns, uncertainty_ns)) = ends.get(&(*run, *boot)) {
-                let bound = uncertainty_ns + interval.uncertainty_ns + EDGE_NS;
-                let gap = interval.start_ns.abs_diff(*end_ns);
-                assert!(gap <= bound, "run {run}, agent {agent}: {gap} ns between two intervals, {bound} at most");
-            }
-            assert!(interval.end_ns >= interval.start_ns, "run {run}, agent {agent}: {interval:?}");
-            ends.insert((*run, *boot), (interval.end_ns, interval.uncertainty_ns));
+        let mut last: BTreeMap<(u64, i64), &v1::Interval> = BTreeMap::new();
+        for (Recorded { run, agent, boot, seq, .. }, interval) in self.intervals() {
+            let whose = format!("run {run}, agent {agent}, event {seq}");
+            assert!(interval.end_ns >= interval.start_ns, "{whose}: {}", edges(interval));
+            let Some(last) = last.insert((*run, *boot), interval) else { continue };
+            let bound = last.uncertainty_ns + interval.uncertainty_ns + EDGE_NS;
+            let gap = interval.start_ns.abs_diff(last.end_ns);
+            let both = format!("{}, then {}", edges(last), edges(interval));
+            assert!(gap <= bound, "{whose}: {gap} ns between two intervals, {bound} at most: {both}");
         }
         self
     }
@@ -111,6 +109,11 @@ impl Audit {
         let own = self.events.iter().filter(|recorded| recorded.run == run && recorded.agent == agent);
         own.filter_map(|recorded| recorded.event.body.as_ref()).any(what)
     }
+}
+
+fn edges(interval: &v1::Interval) -> String {
+    let v1::Interval { start_ns, end_ns, uncertainty_ns, sessions, .. } = interval;
+    format!("{start_ns} to {end_ns} ({uncertainty_ns} ns uncertain, {sessions} sessions)")
 }
 
 /// Fails unless the database committed exactly what was counted, a transaction of unknown outcome either way.
