@@ -24,6 +24,7 @@ mod room;
 mod same_ids;
 mod secrets;
 mod strangers;
+mod terminals;
 mod tprocc;
 mod variants;
 mod wire;
