@@ -6,7 +6,7 @@
 use vufleet_proto::v1;
 use vufleet_scenarios::permit::{Need, Permit, brief};
 use vufleet_scenarios::session::Dialect;
-use vufleet_scenarios::study::Study;
+use vufleet_scenarios::study::{Profile, Study, Workload};
 
 use crate::config::{Config, Role};
 
@@ -63,16 +63,21 @@ impl Allowance {
         }
     }
 
-    /// Whether the load of a study may be driven.
+    /// Whether the load of a study may be driven, and what goes ahead of it on each connection: a function that the study's own
+    /// questions call could write.
     ///
     /// # Errors
     /// Its first statement that may not be sent.
-    pub fn load(self, study: &Study) -> Result<(), String> {
+    pub fn load(self, study: &Study, profile: &Profile) -> Result<Guard, String> {
         match Permit::of(study).load() {
-            Some((sql, why)) if !self.control => {
+            _ if self.control => Ok(None),
+            Some((sql, why)) => {
                 Err(refusal(&format!("a load of statements that are no questions ({why}): {}", brief(sql))))
             }
-            _ => Ok(()),
+            None if matches!(profile.workload, Workload::Custom(_)) => {
+                Ok(study.target.kind.dialect().and_then(reading))
+            }
+            None => Ok(None),
         }
     }
 

@@ -21,6 +21,7 @@ use vufleet_scenarios::tprocc::TprocC;
 use vufleet_scenarios::workload::{Seat, Workload};
 
 use self::edges::{Edges, Merged};
+use crate::allow::Guard;
 use crate::arrivals::Arrivals;
 use crate::clock::CommonClock;
 use crate::outbox::Outlet;
@@ -55,6 +56,8 @@ pub struct CrewPlan {
     pub limit: Option<u64>,
     /// Threads for virtual users, unless each session needs its own.
     pub threads: usize,
+    /// Sent first on each connection, where the load may only ask.
+    pub opening: Guard,
 }
 
 impl CrewPlan {

@@ -231,8 +231,9 @@ impl Desk {
         let crew = match &prepare.drive {
             Some(drive) => {
                 ensure!(self.config.roles.contains(&Role::Drive), "this agent does not drive; check its --roles");
-                self.allowance().load(&study).map_err(anyhow::Error::msg)?;
-                let plan = self.crew_plan(prepare, drive, Arc::clone(&study), profile, interval);
+                let opening = self.allowance().load(&study, &profile).map_err(anyhow::Error::msg)?;
+                let plan =
+                    CrewPlan { opening, ..self.crew_plan(prepare, drive, Arc::clone(&study), profile, interval) };
                 Some(Crew::muster(&plan, self.clock.clone(), self.outlet.clone())?)
             }
             None => None,
@@ -277,6 +278,7 @@ impl Desk {
             interval,
             limit,
             threads: self.config.threads,
+            opening: None,
         }
     }
 

@@ -15,6 +15,7 @@ use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{Pacing, Target};
 use vufleet_scenarios::workload::{Outcome, Seat, Workload};
 
+use crate::allow::Guard;
 use crate::fine;
 use crate::measured::Measured;
 use crate::pace::{Keyed, Person};
@@ -49,6 +50,8 @@ pub struct Floor<W: Workload> {
     pub target: Target,
     /// What they send.
     pub statements: Rc<[Statement]>,
+    /// Sent ahead of all of it on each connection.
+    pub opening: Guard,
     /// Whether all of it is prepared after connecting.
     pub eager: bool,
     /// What the workload's seats share.
@@ -114,6 +117,8 @@ pub struct FloorPlan<W: Workload> {
     pub target: Target,
     /// What they send.
     pub statements: Rc<[Statement]>,
+    /// Sent ahead of all of it on each connection.
+    pub opening: Guard,
     /// What the workload's seats share.
     pub shape: Rc<W::Shape>,
     /// When transactions are due.
@@ -136,6 +141,7 @@ impl<W: Workload> Floor<W> {
             keyed: Keyed::of(&plan.pacing, W::terminal(&plan.shape)),
             target: plan.target,
             statements: plan.statements,
+            opening: plan.opening,
             shape: plan.shape,
             pacing: plan.pacing,
             limit: plan.limit,
@@ -479,6 +485,9 @@ impl<S: Session, W: Workload> User<S, W> {
     async fn open(floor: &Floor<W>) -> Result<Measured<S>, Fault> {
         let _door = floor.doors.acquire().await.expect("the doors are never closed");
         let mut session = Measured::<S>::connect(&floor.target, Rc::clone(&floor.statements)).await?;
+        if let Some(opening) = floor.opening {
+            session.batch(opening).await?;
+        }
         if floor.eager {
             for index in 0..floor.statements.len() {
                 session.prepare(Stmt(index as u16)).await?;

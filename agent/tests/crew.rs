@@ -44,6 +44,7 @@ fn plan_on(target: &str, vus: u32, threads: usize) -> CrewPlan {
         interval: Duration::from_millis(100),
         limit: None,
         threads,
+        opening: None,
     }
 }
 

@@ -233,7 +233,8 @@ impl<'a> Course<'a> {
     async fn cut_off(&mut self, why: &str) -> anyhow::Error {
         self.console.clear();
         let (url, job) = (self.operator.url(), self.job.as_deref().unwrap_or_default());
-        if !job.is_empty() && job_at_hand(&self.operator).await.as_deref() == Some(job) {
+        let at_hand = if job.is_empty() { None } else { job_at_hand(&self.operator).await };
+        if at_hand.as_deref() == Some(job) {
             return anyhow!(
                 "the connection to the coordinator at {url} broke ({why}); {job} goes on there without this terminal. What it \
                  measures is in the coordinator's ledger: vufleet report {job}; to end it: vufleet stop {job} --coordinator {url}"
@@ -242,10 +243,13 @@ impl<'a> Course<'a> {
         let id = self.study_id.as_deref();
         let id =
             id.map_or(String::new(), |id| format!(": vufleet report {id}, or go on with vufleet run --resume {id}"));
-        anyhow!(
-            "the coordinator at {} went away ({why}); what it recorded until then is in its ledger{id}",
-            self.operator.url()
-        )
+        if at_hand.is_some() {
+            return anyhow!(
+                "the connection to the coordinator at {url} broke ({why}), and {job} is not at hand there any more: it has ended \
+                 meanwhile, or the coordinator went away and was started again; what it recorded is in its ledger{id}"
+            );
+        }
+        anyhow!("the coordinator at {url} went away ({why}); what it recorded until then is in its ledger{id}")
     }
 
     /// Keeps the files, then says how it ended: an operator's interrupt first, a failure on this side second, the

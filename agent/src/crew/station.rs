@@ -84,6 +84,7 @@ impl<W: Workload> Shift<W> {
         let plan = FloorPlan {
             target: station.plan.study.target.clone(),
             statements: W::statements(&shape, S::DIALECT).into(),
+            opening: station.plan.opening,
             shape: Rc::new(shape),
             pacing: station.plan.profile.pacing,
             limit: station.plan.limit,
@@ -314,6 +315,7 @@ mod tests {
             interval: Duration::from_millis(50),
             limit: None,
             threads: 1,
+            opening: None,
         };
         let (order, orders) = mpsc::unbounded_channel();
         let (_kill, kills) = mpsc::unbounded_channel();

@@ -139,6 +139,7 @@ impl Load {
             interval: Duration::from_millis(100),
             limit,
             threads: 2,
+            opening: None,
         };
         let crew = Crew::muster(&plan, CommonClock::default(), outlet).expect("a crew");
         crew.connect();

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Without `--allow-control`.
-const DRIVING: [&str; 2] = ["--roles", "drive,observe"];
+pub const DRIVING: [&str; 2] = ["--roles", "drive,observe"];
 
 /// A table that somebody could harm.
 struct Target {
@@ -47,7 +47,7 @@ impl Target {
 }
 
 impl Stream {
-    async fn answer(&mut self, control: v1::Control) -> v1::ControlResult {
+    pub async fn answer(&mut self, control: v1::Control) -> v1::ControlResult {
         self.say(command::Body::Control(control));
         loop {
             if let Some(Body::Control(result)) = self.next().await.body {
@@ -57,7 +57,7 @@ impl Stream {
     }
 
     /// The message of the next step of a run, which is a failure.
-    async fn failure(&mut self) -> String {
+    pub async fn failure(&mut self) -> String {
         loop {
             if let Some(Body::Phase(told)) = self.next().await.body {
                 assert_eq!(told.kind(), FAILED, "{}", told.message);
@@ -68,13 +68,13 @@ impl Stream {
 }
 
 #[track_caller]
-fn refused(error: &str, words: &str) {
+pub fn refused(error: &str, words: &str) {
     for word in [words, "does not allow", "allow_control = true", "--allow-control"] {
         assert!(error.contains(word), "no {word:?} in {error:?}");
     }
 }
 
-async fn welcomed(lab: &mut Lab) -> Stream {
+pub async fn welcomed(lab: &mut Lab) -> Stream {
     let stream = lab.stream().await;
     stream.welcome(7, 0);
     stream

@@ -1,6 +1,7 @@
 //! What an agent hands over, keeps and forgets from one connection to the next, with a test in the coordinator's place.
 
 mod allow;
+mod questions;
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -5,6 +5,7 @@ pub mod fleet;
 pub mod job;
 pub mod link;
 pub mod locks;
+pub mod other;
 pub mod page;
 pub mod procs;
 pub mod puppet;

@@ -5,7 +5,7 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Streaming;
+use tonic::{Status, Streaming};
 use vufleet_proto::v1::fleet_client::FleetClient;
 use vufleet_proto::v1::{self, Command, Event, command, event::Body, phase};
 
@@ -24,9 +24,12 @@ pub struct Puppet {
 impl Puppet {
     /// Joins as the process `boot` of an agent.
     pub fn join(url: &str, name: &str, boot: u64) -> Puppet {
-        let runtime = Runtime::new().unwrap();
-        let (events, outgoing) = mpsc::channel(1024);
-        let hello = v1::Hello {
+        Puppet::introduced(url, Puppet::hello(name, boot)).unwrap()
+    }
+
+    /// What it says of itself unless a test has it say something else.
+    pub fn hello(name: &str, boot: u64) -> v1::Hello {
+        v1::Hello {
             protocol: vufleet_proto::PROTOCOL,
             name: name.to_owned(),
             boot,
@@ -41,13 +44,19 @@ impl Puppet {
                 ..v1::Limits::default()
             }),
             ..Default::default()
-        };
+        }
+    }
+
+    /// Joins with these words, unless it is refused.
+    pub fn introduced(url: &str, hello: v1::Hello) -> Result<Puppet, Status> {
+        let runtime = Runtime::new().unwrap();
+        let (events, outgoing) = mpsc::channel(1024);
         events.try_send(Event { seq: 0, run: 0, body: Some(Body::Hello(hello)) }).unwrap();
         let commands = runtime.block_on(async {
             let mut client = FleetClient::connect(url.to_owned()).await.unwrap();
-            client.join(ReceiverStream::new(outgoing)).await.unwrap().into_inner()
-        });
-        Puppet { runtime, events, commands, seq: 0, interval_ns: 0, sessions: 0 }
+            client.join(ReceiverStream::new(outgoing)).await.map(tonic::Response::into_inner)
+        })?;
+        Ok(Puppet { runtime, events, commands, seq: 0, interval_ns: 0, sessions: 0 })
     }
 
     /// The next command; none when the coordinator has closed the stream.
