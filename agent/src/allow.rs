@@ -26,6 +26,15 @@ pub struct Allowance {
 /// server has no such thing.
 pub type Guard = Option<&'static str>;
 
+/// What goes ahead of the statements of a command, and what its connection is for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Guards {
+    /// One a statement; none at all where everything is allowed.
+    pub each: Vec<Guard>,
+    /// All of them are questions, as is a command of none: nothing may change by connecting either.
+    pub asks: bool,
+}
+
 impl Allowance {
     /// Everything.
     pub const ALL: Allowance = Allowance { control: true, drive: true };
@@ -39,16 +48,19 @@ impl Allowance {
     ///
     /// # Errors
     /// Why not: the statement, the reason and the remedy.
-    pub fn statements(self, study: &Study, order: &v1::Control) -> Result<Vec<Guard>, String> {
+    pub fn statements(self, study: &Study, order: &v1::Control) -> Result<Guards, String> {
         if self.control {
-            return Ok(vec![None; order.statements.len()]);
+            return Ok(Guards::default());
         }
         if order.changes {
             return Err(refusal("what applies or undoes a variant, or resets data"));
         }
         let permit = Permit::of(study);
         let dialect = study.target.kind.dialect();
-        order.statements.iter().map(|sql| self.guard(permit.need(sql), sql, dialect)).collect()
+        let needs: Vec<Need> = order.statements.iter().map(|sql| permit.need(sql)).collect();
+        let asks = needs.iter().all(|need| *need == Need::Nothing);
+        let guards = needs.into_iter().zip(&order.statements).map(|(need, sql)| self.guard(need, sql, dialect));
+        Ok(Guards { each: guards.collect::<Result<_, _>>()?, asks })
     }
 
     fn guard(self, need: Need, sql: &str, dialect: Option<Dialect>) -> Result<Guard, String> {

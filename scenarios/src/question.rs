@@ -20,12 +20,29 @@ impl std::fmt::Display for NoQuestion {
 }
 
 /// What takes locks, writes or reaches beyond the database from within a SELECT.
-const REACHING: [&str; 7] = ["INTO", "UPDATE", "LOCK", "SHARE", "LOAD_FILE", "LOAD_EXTENSION", "NEXTVAL"];
+const REACHING: [&str; 16] = [
+    "INTO",
+    "UPDATE",
+    "LOCK",
+    "SHARE",
+    "LOAD_FILE",
+    "LOAD_EXTENSION",
+    "READFILE",
+    "WRITEFILE",
+    "EDIT",
+    "FTS3_TOKENIZER",
+    "NEXTVAL",
+    "SETVAL",
+    "NEXT",
+    "GET_LOCK",
+    "RELEASE_LOCK",
+    "RELEASE_ALL_LOCKS",
+];
 
 /// T-SQL needs nothing between two statements: none of the words that begin one may stand anywhere. Those that reach another
 /// server, draw from a sequence or hold locks are among them.
 /// <https://learn.microsoft.com/sql/t-sql/language-elements/reserved-keywords-transact-sql>
-const BEGINNING: [&str; 82] = [
+const BEGINNING: [&str; 84] = [
     "ADD",
     "ALTER",
     "BACKUP",
@@ -36,12 +53,14 @@ const BEGINNING: [&str; 82] = [
     "CLOSE",
     "COMMIT",
     "CONTINUE",
+    "CONVERSATION",
     "CREATE",
     "DBCC",
     "DEALLOCATE",
     "DECLARE",
     "DELETE",
     "DENY",
+    "DIALOG",
     "DISABLE",
     "DROP",
     "DUMP",
@@ -136,6 +155,9 @@ const TELLING: [&str; 22] = [
     "QUERY_ONLY",
 ];
 
+/// Those that tell of the table or index that stands behind them.
+const OF_A_TABLE: [&str; 5] = ["TABLE_INFO", "TABLE_XINFO", "INDEX_INFO", "INDEX_LIST", "FOREIGN_KEY_LIST"];
+
 /// Whether it is one.
 ///
 /// # Errors
@@ -168,9 +190,24 @@ fn refused(why: &str) -> Result<(), NoQuestion> {
 }
 
 fn select(tokens: &[Token], dialect: Dialect) -> Result<(), NoQuestion> {
+    if dialect == Dialect::Sqlite {
+        tables_of_pragmas(tokens)?;
+    }
     let reaching = |word: &&str| REACHING.contains(word) || dialect == Dialect::Mssql && BEGINNING.contains(word);
     match words(tokens).find(reaching) {
         Some(word) => refused(&format!("it says {word}")),
+        None => Ok(()),
+    }
+}
+
+/// A PRAGMA is a table, too, by its name in quotes as well, and some of those do what they are called.
+fn tables_of_pragmas(tokens: &[Token]) -> Result<(), NoQuestion> {
+    let names = tokens.iter().filter_map(|token| match token {
+        Token::Word(name) | Token::Quoted(name) => name.strip_prefix("PRAGMA_"),
+        _ => None,
+    });
+    match names.into_iter().find(|name| !TELLING.contains(name) && !OF_A_TABLE.contains(name)) {
+        Some(name) => refused(&format!("PRAGMA_{name} does more than tell")),
         None => Ok(()),
     }
 }
@@ -220,10 +257,9 @@ fn explained(tokens: &[Token], dialect: Dialect) -> Result<(), NoQuestion> {
 }
 
 fn pragma(tokens: &[Token]) -> Result<(), NoQuestion> {
-    const OF_A_TABLE: [&str; 5] = ["TABLE_INFO", "TABLE_XINFO", "INDEX_INFO", "INDEX_LIST", "FOREIGN_KEY_LIST"];
     match tokens {
         [Token::Word(name)] if TELLING.contains(&name.as_str()) => Ok(()),
-        [Token::Word(name), Token::Symbol('('), Token::Word(_) | Token::Quoted, Token::Symbol(')')]
+        [Token::Word(name), Token::Symbol('('), Token::Word(_) | Token::Quoted(_), Token::Symbol(')')]
             if OF_A_TABLE.contains(&name.as_str()) =>
         {
             Ok(())

@@ -222,6 +222,11 @@ pub trait Session: Sized + 'static {
     /// Opens a connection that will send `statements`. None of them is prepared yet.
     async fn connect(target: &Target, statements: Rc<[Statement]>) -> Result<Self, Fault>;
 
+    /// Opens a connection that only asks: nothing is changed by opening it either.
+    async fn connect_to_ask(target: &Target) -> Result<Self, Fault> {
+        Self::connect(target, Rc::from([])).await
+    }
+
     /// Whether a server that did not let us in with this fault may do so a moment later.
     fn may_let_in(fault: &Fault) -> bool {
         fault.kind == FaultKind::ConnectionLost

@@ -29,7 +29,16 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         }
         next = cause.source();
     }
-    text
+    shown(&text)
+}
+
+/// What a peer says of itself, as it may be shown: a terminal obeys control characters, and some others turn a line around.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut shown, character| {
+        let turns = matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+        if character.is_control() || turns { shown.extend(character.escape_unicode()) } else { shown.push(character) }
+        shown
+    })
 }
 
 fn tls(error: &io::Error) -> Option<&Error> {
@@ -50,7 +59,7 @@ pub(crate) fn is_of_another_authority(error: &CertificateError) -> bool {
 
 /// Why a client's handshake failed.
 pub(crate) fn of_server(error: &io::Error, host: &str, seen: Option<&Facts>, own: &Credentials) -> String {
-    match tls(error) {
+    shown(&match tls(error) {
         Some(Error::InvalidCertificate(error)) => bad_server(error, host, seen, own),
         Some(Error::AlertReceived(alert)) => refused(*alert, own),
         Some(Error::InvalidMessage(_)) => {
@@ -62,7 +71,7 @@ pub(crate) fn of_server(error: &io::Error, host: &str, seen: Option<&Facts>, own
                 .to_owned()
         }
         None => format!("the connection broke during the TLS handshake ({error})"),
-    }
+    })
 }
 
 fn bad_server(error: &CertificateError, host: &str, seen: Option<&Facts>, own: &Credentials) -> String {
@@ -153,7 +162,7 @@ fn is<T: std::error::Error + 'static>(error: &io::Error) -> bool {
 
 /// Why a server refused a client, for the server's log.
 pub(crate) fn of_client(error: &io::Error) -> String {
-    match tls(error) {
+    shown(&match tls(error) {
         Some(Error::NoCertificatesPresented) => "showed no certificate".to_owned(),
         Some(Error::InvalidCertificate(error)) => bad_client(error),
         Some(Error::InvalidMessage(_)) => "does not speak TLS".to_owned(),
@@ -162,7 +171,7 @@ pub(crate) fn of_client(error: &io::Error) -> String {
         Some(Error::NoApplicationProtocol) => "speaks TLS, but not the protocol of this port".to_owned(),
         Some(error) => format!("broke the TLS handshake ({error})"),
         None => "hung up during the TLS handshake".to_owned(),
-    }
+    })
 }
 
 /// Why the first words after a server's handshake did not come.
@@ -191,4 +200,14 @@ fn bad_client(error: &CertificateError) -> String {
 
 fn on(seconds: u64) -> String {
     day(std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_moves_no_cursor() {
+        assert_eq!(shown("CN=lab\u{1b}[2J\r\n\u{9b}0m\u{202e}ö"), "CN=lab\\u{1b}[2J\\u{d}\\u{a}\\u{9b}0m\\u{202e}ö");
+    }
 }

@@ -15,7 +15,7 @@ use vufleet_scenarios::session::{Dialect, Fault, FaultKind, Row, Rows, Session, 
 use vufleet_scenarios::study::{self, Edits, Study, Target, TargetKind};
 
 use self::limit::Limit;
-use crate::allow::{Allowance, Guard};
+use crate::allow::{Allowance, Guards};
 use crate::session::calendar::Civil;
 use crate::session::text::write_decimal;
 use crate::session::{MssqlSession, MysqlAsyncSession, SimulatedSession, SqliteSession};
@@ -39,7 +39,7 @@ pub fn run(command: &v1::Control, allowance: Allowance) -> v1::ControlResult {
     v1::ControlResult { id: command.id, ..result }
 }
 
-fn admitted(command: &v1::Control, allowance: Allowance) -> Result<(Target, Vec<Guard>), Fault> {
+fn admitted(command: &v1::Control, allowance: Allowance) -> Result<(Target, Guards), Fault> {
     let study = study_of(command)?;
     let guards = allowance.statements(&study, command).map_err(|why| Fault::new(FaultKind::Refused, why))?;
     Ok((login_of(study, command), guards))
@@ -47,11 +47,11 @@ fn admitted(command: &v1::Control, allowance: Allowance) -> Result<(Target, Vec<
 
 /// Runs what has been allowed before. What the command says of study and login is not looked at.
 pub fn run_on(target: &Target, command: &v1::Control) -> v1::ControlResult {
-    run_guarded(target, command, &[])
+    run_guarded(target, command, &Guards::default())
 }
 
 /// The one place where a kind of target becomes a driver.
-fn run_guarded(target: &Target, command: &v1::Control, guards: &[Guard]) -> v1::ControlResult {
+fn run_guarded(target: &Target, command: &v1::Control, guards: &Guards) -> v1::ControlResult {
     let runtime = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -100,11 +100,13 @@ fn login_of(study: Study, command: &v1::Control) -> Target {
 /// and its error as the only column's name; answers carry no column names otherwise. When the connection cannot be
 /// opened at all there are no tables and no version. A statement that is under way at the command's limit is stopped and fails
 /// with a deadline; those that `keep_going` sends after it have a moment each.
-/// Each statement has its guard sent ahead of it, where it has one.
-pub async fn execute<S: Session>(target: &Target, command: &v1::Control, guards: &[Guard]) -> v1::ControlResult {
+/// Each statement has its guard sent ahead of it, where it has one; questions alone go on a connection that only asks.
+pub async fn execute<S: Session>(target: &Target, command: &v1::Control, guards: &Guards) -> v1::ControlResult {
     let mut result = v1::ControlResult::default();
-    let connect = timeout(CONNECT_PATIENCE, Box::pin(S::connect(target, Rc::from([]))));
-    let mut session = match connect.await.unwrap_or_else(|_| Err(silent(target))) {
+    let connect = Box::pin(async {
+        if guards.asks { S::connect_to_ask(target).await } else { S::connect(target, Rc::from([])).await }
+    });
+    let mut session = match timeout(CONNECT_PATIENCE, connect).await.unwrap_or_else(|_| Err(silent(target))) {
         Ok(session) => session,
         Err(fault) => return refused(&fault),
     };
@@ -125,7 +127,7 @@ pub async fn execute<S: Session>(target: &Target, command: &v1::Control, guards:
     for (index, statement) in command.statements.iter().enumerate() {
         let answer = match &lost {
             None => {
-                let guard = guards.get(index).copied().flatten();
+                let guard = guards.each.get(index).copied().flatten();
                 let asking = async |session: &mut S| {
                     if let Some(guard) = guard {
                         session.batch(guard).await?;

@@ -3,7 +3,6 @@
 //! It has a connection and readings of its own, because `SHOW GLOBAL STATUS` may take half a second beside a busy server
 //! and the two would blur each other's instants.
 
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -94,7 +93,7 @@ impl<S: Session> OrdersObserver<S> {
     async fn ask(&mut self) -> Result<(Instant, u64), Fault> {
         let session = match &mut self.session {
             Some(session) => session,
-            none => none.insert(Box::pin(S::connect(&self.study.control_target(), Rc::from([]))).await?),
+            none => none.insert(Box::pin(S::connect_to_ask(&self.study.control_target())).await?),
         };
         let mut sum = Sum(None);
         let before = Instant::now();

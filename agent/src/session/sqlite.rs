@@ -8,6 +8,9 @@
 //! it, because the gate does not span processes. A missing file is created, since building a schema starts with one; a
 //! session that made it and put nothing into it takes it away again, so that a check of a mistyped path leaves no file.
 //!
+//! A session that only asks opens the file to read and leaves its journal mode alone; where there is no file, it asks the empty
+//! database that there would be.
+//!
 //! Values: a decimal becomes a number (an integer when it has no digits after the point), a point in time the text
 //! `2026-01-31 23:59:58.000000`, and both are read back as such.
 
@@ -105,10 +108,44 @@ impl SqliteSession {
     }
 }
 
+fn path_of(target: &Target) -> Result<&PathBuf, Fault> {
+    let missing = || Fault::new(FaultKind::Refused, "the target names no file; set target.path");
+    target.path.as_ref().ok_or_else(missing)
+}
+
 /// Opens the file and its settings; the settings are written under the gate when the file is new.
 async fn open(path: &Path, patience: Duration) -> Result<(Connection, Passage), rusqlite::Error> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(path, flags)?;
+    let connection = Connection::open_with_flags(path, flags)?;
+    let (connection, passage) = settle(connection, path, patience)?;
+    let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    if mode != "wal" {
+        let _turn = Gate::of(path).pass().await;
+        make_wal(&connection).await?;
+    }
+    Ok((connection, passage))
+}
+
+/// Opens the file and writes nothing to it.
+fn open_to_ask(path: &Path, patience: Duration) -> Result<(Connection, Passage), rusqlite::Error> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).or_else(|error| {
+        let directory = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        if path.exists() || !directory.is_dir() { Err(error) } else { Connection::open_in_memory() }
+    })?;
+    let (connection, passage) = settle(connection, path, patience)?;
+    connection.pragma_update(None, "query_only", true)?;
+    // The file is looked at by the first statement, not by opening it.
+    connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
+    Ok((connection, passage))
+}
+
+/// What a connection has whatever it is for.
+fn settle(
+    mut connection: Connection,
+    path: &Path,
+    patience: Duration,
+) -> Result<(Connection, Passage), rusqlite::Error> {
     let signal = Arc::new(Signal::new(connection.get_interrupt_handle()));
     let handler_signal = Arc::clone(&signal);
     let mut since = Instant::now();
@@ -119,16 +156,10 @@ async fn open(path: &Path, patience: Duration) -> Result<(Connection, Passage), 
         std::thread::sleep(Duration::from_millis(1 << attempts.clamp(0, 5)));
         since.elapsed() < patience && !handler_signal.is_raised()
     }))?;
-    let gate = Gate::of(path);
-    let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
-    if mode != "wal" {
-        let _turn = gate.pass().await;
-        make_wal(&connection).await?;
-    }
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     // The bundled build switches them on, unlike SQLite's own.
     connection.pragma_update(None, "foreign_keys", false)?;
-    Ok((connection, Passage::new(gate, signal)))
+    Ok((connection, Passage::new(Gate::of(path), signal)))
 }
 
 /// Switching the journal mode does not always ask the busy handler, so this asks again by itself.
@@ -152,14 +183,19 @@ impl Session for SqliteSession {
     const BLOCKING: bool = true;
 
     async fn connect(target: &Target, statements: Rc<[Statement]>) -> Result<Self, Fault> {
-        let Some(path) = &target.path else {
-            return Err(Fault::new(FaultKind::Refused, "the target names no file; set target.path"));
-        };
+        let path = path_of(target)?;
         let made = (!path.exists()).then(|| path.clone());
         let (connection, passage) =
             open(path, BUSY_LIMIT.min(target.deadline)).await.map_err(|error| unopened(path, error))?;
         connection.set_prepared_statement_cache_capacity(statements.len() + CONTROL_STATEMENTS);
         Ok(SqliteSession { connection, statements, passage, text: String::new(), made })
+    }
+
+    async fn connect_to_ask(target: &Target) -> Result<Self, Fault> {
+        let path = path_of(target)?;
+        let (connection, passage) =
+            open_to_ask(path, BUSY_LIMIT.min(target.deadline)).map_err(|error| unopened(path, error))?;
+        Ok(SqliteSession { connection, statements: Rc::from([]), passage, text: String::new(), made: None })
     }
 
     async fn prepare(&mut self, stmt: Stmt) -> Result<(), Fault> {

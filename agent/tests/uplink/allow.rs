@@ -103,6 +103,54 @@ async fn questions_are_answered_and_nothing_else_is_sent() {
     assert_eq!(target.rows(), 1);
 }
 
+/// The header of a file says its journal mode.
+#[tokio::test]
+async fn a_file_is_not_changed_by_being_asked() {
+    let target = Target::new();
+    let before = std::fs::read(target.file()).unwrap();
+    let mut lab = Lab::start_with(&DRIVING).await;
+    let mut stream = welcomed(&mut lab).await;
+    let question =
+        ["SELECT count(*) FROM precious", "PRAGMA journal_mode", "SELECT * FROM pragma_table_info('precious')"];
+    let asked = stream.answer(target.control(&question)).await;
+    assert_eq!(asked.error, "");
+    assert_eq!(asked.tables[1].rows[0].cells[0].text, "delete");
+    assert_eq!(stream.answer(target.control(&[])).await.error, "");
+    for sql in [
+        "SELECT load_extension('x')",
+        "SELECT writefile('x', 'y')",
+        "SELECT * FROM \"pragma_optimize\"",
+        "PRAGMA user_version(7)",
+    ] {
+        assert_ne!(stream.answer(target.control(&[sql])).await.error, "", "{sql}");
+    }
+    assert!(std::fs::read(target.file()).unwrap() == before, "the file was changed");
+    let files = || std::fs::read_dir(target.directory.path()).unwrap().count();
+    assert_eq!(files(), 1);
+
+    // Where there is no file, the empty database that there would be is asked.
+    std::fs::remove_file(target.file()).unwrap();
+    assert_eq!(stream.answer(target.control(&["SELECT count(*) FROM sqlite_schema"])).await.error, "");
+    assert_eq!(stream.answer(target.control(&[])).await.error, "");
+    let missing = stream.answer(target.control(&["SELECT count(*) FROM precious"])).await;
+    assert!(missing.error.contains("no such table"), "{}", missing.error);
+    assert_eq!(files(), 0);
+}
+
+/// One that a load has left in WAL mode is read with what is not in the file yet.
+#[tokio::test]
+async fn a_file_in_wal_mode_is_asked_beside_its_writer() {
+    let target = Target::new();
+    let writer = target.open();
+    writer.execute_batch("PRAGMA journal_mode = WAL; INSERT INTO precious VALUES (2)").unwrap();
+    let mut lab = Lab::start_with(&DRIVING).await;
+    let mut stream = welcomed(&mut lab).await;
+    let ask = target.control(&["SELECT count(*) FROM precious"]);
+    assert_eq!(stream.answer(ask.clone()).await.tables[0].rows[0].cells[0].text, "2");
+    drop(writer);
+    assert_eq!(stream.answer(ask).await.tables[0].rows[0].cells[0].text, "2");
+}
+
 #[tokio::test]
 async fn the_tables_of_a_workload_are_made_and_no_others() {
     let target = Target::new();

@@ -10,14 +10,20 @@ fn what_only_reads_is_a_question() {
         (&[Mysql], "SHOW GLOBAL STATUS LIKE 'Slow_queries'"),
         (&[Mysql], "SELECT @@global.general_log, INSERT('a', 1, 1, 'b'), REPLACE('a', 'b', 'c'), IF(1, 2, 3)"),
         (&[Mysql, Sqlite], "SELECT `update` FROM `lock`"),
-        (&[Mysql], "SELECT 'a\\\\', \"it's\""),
+        (&[Mysql, Mssql, Sqlite], "SELECT 1., .5, 1.5e-3, 0x1F, 'x', \"it's\" FROM t WHERE a=-1"),
+        (
+            &[Mysql],
+            "SELECT X'1F', N'x', B'01', _utf8mb4 'x', @x, @@global.x, t.*, `t`.`a` FROM t WHERE a = ? AND b=(?)",
+        ),
+        (&[Mssql], "SELECT N'x', 'C:\\a', @P1, @@VERSION, [a]]b] FROM tempdb..#t AS t WHERE a=@P12"),
+        (&[Sqlite], "SELECT name FROM pragma_table_info('t') WHERE a = 'C:\\' OR b = ?"),
         (&[Mysql], "EXPLAIN FORMAT = JSON SELECT 1"),
         (&[Sqlite], "EXPLAIN QUERY PLAN SELECT 1"),
         (&[Sqlite], "PRAGMA journal_mode"),
         (&[Sqlite], "PRAGMA table_info('t')"),
         (&[Mssql], "SELECT [drop], \"exec\" FROM [dbo].[t] WITH (NOLOCK) WHERE b > 0x1F OR c > 1e5 OR d > 1.5"),
         (&[Mssql], "SELECT CASE WHEN COUNT(*) > 1 THEN 1 ELSE 0 END FROM sys.tables AS t;"),
-        (&[Mysql], "SELECT größe FROM t"),
+        (&[Mysql, Sqlite], "SELECT `größe` FROM t WHERE a = 'größe'"),
     ] {
         for dialect in dialects {
             assert_eq!(check(sql, *dialect), Ok(()), "{dialect:?}: {sql}");
@@ -76,6 +82,56 @@ fn what_may_do_more_is_none() {
         (&[Sqlite], "PRAGMA wal_checkpoint"),
         (&[Sqlite], "SELECT load_extension('x')"),
         (&[Sqlite], "ATTACH 'x' AS y"),
+        (&[Sqlite], "SELECT writefile('x', 'y')"),
+        (&[Sqlite], "SELECT * FROM pragma_optimize"),
+        (&[Sqlite], "SELECT * FROM \"pragma_optimize\""),
+        (&[Sqlite], "WITH a AS (SELECT * FROM [pragma_optimize]) SELECT * FROM a"),
+        (&[Mssql], "SELECT 1 EXEC@p"),
+        (&[Mssql], "SELECT@@VERSION"),
+        (&[Mssql], "SELECT 1 END CONVERSATION @h"),
+        // Written, or run, by servers that need no space where we would.
+        (&[Mysql, Mssql, Sqlite], "SELECT \\NINTO OUTFILE '/x'"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 1.e1INTO OUTFILE '/x'"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 1.e1INTO @v"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 1eINTO x"),
+        (&[Mysql, Mssql, Sqlite], "SELECT .5INTO x"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 0xFFINTO x"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 1..5"),
+        (&[Mysql, Mssql, Sqlite], "SELECT t.1e1"),
+        (&[Mysql, Mssql, Sqlite], "SELECT .e1"),
+        (&[Mysql, Mssql, Sqlite], "SELECT . FROM t"),
+        (&[Mssql], "SELECT 1.e1EXEC xp_cmdshell 'dir'"),
+        (&[Mssql], "SELECT 1.e1DROP TABLE t"),
+        (&[Mssql], "SELECT 1eEXEC p"),
+        (&[Mssql], "SELECT 1e+EXEC p"),
+        (&[Mssql], "SELECT @P1EXEC p"),
+        (&[Mssql], "SELECT \u{20ac}1EXEC p"),
+        (&[Mssql], "SELECT gr\u{f6}\u{df}e FROM t"),
+        (&[Mysql, Sqlite], "SELECT ?INTO x"),
+        (&[Mysql, Sqlite], "SELECT a?"),
+        (&[Mysql, Sqlite], "SELECT `load_file`('/f')"),
+        (&[Mysql, Sqlite], "SELECT `load_file` ('/f')"),
+        (&[Mysql, Mssql, Sqlite], "SELECT \"load_file\"('/f')"),
+        (&[Mssql, Sqlite], "SELECT [f](1)"),
+        (&[Mysql, Mssql, Sqlite], "SELECT {fn load_file('/f')}"),
+        (&[Mysql, Mssql, Sqlite], "SELECT @a:=1"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 1--1"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 1 /* /* */ INTO x */"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 'a'b"),
+        (&[Mysql, Mssql, Sqlite], "SELECT b'a' _x'a'"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 'a\0'"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 1\0INTO x"),
+        (&[Mysql, Mssql, Sqlite], "SELECT 1\u{3000}FROM t"),
+        // A comment to the end of its line, where it is none of a name.
+        (&[Mysql, Sqlite], "SELECT 1 AS a#'\nINTO OUTFILE '/x'#'"),
+        (&[Mysql, Sqlite], "SELECT a@INTO"),
+        (&[Mysql], "SELECT [1]"),
+        // A quote that ends elsewhere.
+        (&[Mysql], "SELECT 'a\\\\'"),
+        (&[Mysql], "SELECT \"a\\\" INTO @x"),
+        (&[Sqlite], "SELECT [a]]; DROP TABLE t --]"),
+        (&[Mysql], "SELECT NEXT VALUE FOR s"),
+        (&[Mysql], "SELECT SETVAL(s, 1)"),
     ] {
         for dialect in dialects {
             assert!(check(sql, *dialect).is_err(), "{dialect:?}: {sql}");
@@ -83,11 +139,21 @@ fn what_may_do_more_is_none() {
     }
 }
 
+/// What a word may follow without a space, by one server or another, and what one may take for a space.
+const ENDS: &str = concat!(
+    "([0-9]{1,3}|[0-9]{0,2}\\.[0-9]{1,2}|[0-9]\\.|[0-9.]{1,3}[eE][+-]?[0-9]{0,2}|0[xX][0-9a-fA-F]{0,4}|[$\u{a3}\u{20ac}][0-9]{0,2}",
+    "|[NXB]?'[a-z ]{0,3}'|_utf8'[a-z]{0,3}'|\"[a-z ]{0,3}\"|`[a-z ]{1,3}`|\\[[a-z ]{1,3}\\]|\\\\N|\\?|@P[0-9]{1,2}",
+    "|[-+*/%=<>!&|^~(),.:{}?\\\\]{1,2}|[\0\u{b}\u{c}\u{85}\u{a0}\u{2028}\u{3000}\u{feff}])",
+);
+
 proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(4096))]
+
     #[test]
-    fn nothing_breaks_it(sql in ".{0,80}") {
+    fn nothing_breaks_it(sql in ".{0,80}", odd in "[0-9eExX.'\"`\\[\\]@#$?\\\\ \u{f6}-]{0,20}") {
         for dialect in [Mysql, Mssql, Sqlite] {
             let _ = check(&sql, dialect);
+            let _ = check(&format!("SELECT {odd}"), dialect);
         }
     }
 
@@ -100,5 +166,25 @@ proptest::proptest! {
         }
         let sql = format!("SELECT {head} EXEC p {tail}");
         proptest::prop_assert!(check(&sql, Mssql).is_err());
+    }
+
+    /// Nor does a keyword need a space before it, or behind it.
+    #[test]
+    fn what_writes_is_seen_behind_whatever_it_is_glued_to(
+        end in ENDS,
+        begun in proptest::sample::select(BEGINNING.to_vec()),
+        reaching in proptest::sample::select(REACHING.to_vec()),
+        tail in "[ '\"`@(/\\[]",
+    ) {
+        let sql = format!("SELECT {end}{reaching}{tail}x");
+        for dialect in [Mysql, Mssql, Sqlite] {
+            proptest::prop_assert!(check(&sql, dialect).is_err(), "{dialect:?}: {sql}");
+        }
+        // 0xADD and 0xDBCC are numbers to everybody.
+        let hexadecimal = begun.chars().all(|digit| digit.is_ascii_hexdigit());
+        if !(hexadecimal && end.to_lowercase().starts_with("0x")) {
+            let sql = format!("SELECT {end}{begun}{tail}x");
+            proptest::prop_assert!(check(&sql, Mssql).is_err(), "{sql}");
+        }
     }
 }

@@ -31,7 +31,7 @@ async fn answers_come_as_text_one_table_a_statement() {
         Value::Text(""),
     ];
     script([Step::Answer(vec![]), Step::Answer(vec![row.clone(), row]), Step::Answer(vec![])]);
-    let result = execute::<Scripted>(&target(), &command(&["SELECT 1", "SET x = 1"], false), &[]).await;
+    let result = execute::<Scripted>(&target(), &command(&["SELECT 1", "SET x = 1"], false), &Guards::default()).await;
     assert_eq!((result.tables.len(), result.error.as_str(), result.version.as_str()), (2, "", "1.0-scripted"));
     assert_eq!(texts(&result.tables[0])[1], ["-3", "x", "1", "0xFF00", "0.5", "-1.05", "", ""]);
     let nulls: Vec<bool> = result.tables[0].rows[0].cells.iter().map(|cell| cell.null).collect();
@@ -44,14 +44,14 @@ async fn answers_come_as_text_one_table_a_statement() {
 async fn only_the_first_result_set_is_kept() {
     let set = |text| vec![vec![Value::Text(text)]];
     script([Step::Answer(vec![]), Step::Sets(vec![set("first"), set("second")])]);
-    let result = execute::<Scripted>(&target(), &command(&["CALL two()"], false), &[]).await;
+    let result = execute::<Scripted>(&target(), &command(&["CALL two()"], false), &Guards::default()).await;
     assert_eq!(texts(&result.tables[0]), [["first"]]);
 }
 
 #[tokio::test]
 async fn a_failure_ends_the_command() {
     script([Step::Answer(vec![]), Step::Answer(vec![]), Step::Fail(missing())]);
-    let result = execute::<Scripted>(&target(), &command(&["A", "B", "C"], false), &[]).await;
+    let result = execute::<Scripted>(&target(), &command(&["A", "B", "C"], false), &Guards::default()).await;
     assert_eq!((result.failed, result.fault()), (1, v1::FaultKind::FaultStatement));
     assert_eq!(result.error, "Table 'sbtest.sbtest1' doesn't exist (1146)");
     assert_eq!(result.tables.len(), 2);
@@ -63,7 +63,7 @@ async fn with_keep_going_a_failure_takes_its_place_among_the_tables() {
     let answer = || Step::Answer(vec![vec![Value::Int(1)]]);
     let denied = Fault::new(FaultKind::Statement, "denied");
     script([Step::Answer(vec![]), answer(), Step::Fail(missing()), answer(), Step::Fail(denied)]);
-    let result = execute::<Scripted>(&target(), &command(&["A", "B", "C", "D"], true), &[]).await;
+    let result = execute::<Scripted>(&target(), &command(&["A", "B", "C", "D"], true), &Guards::default()).await;
     assert_eq!((result.failed, result.tables.len()), (1, 4), "the first failure is the one that is told");
     assert!(result.error.ends_with("(1146)"));
     assert_eq!(result.tables[1].columns, ["Table 'sbtest.sbtest1' doesn't exist (1146)"]);
@@ -76,7 +76,7 @@ async fn with_keep_going_a_failure_takes_its_place_among_the_tables() {
 async fn a_lost_connection_fails_the_rest_and_is_not_used_again() {
     let lost = Fault::new(FaultKind::ConnectionLost, "gone");
     script([Step::Answer(vec![]), Step::Answer(vec![]), Step::Fail(lost)]);
-    let result = execute::<Scripted>(&target(), &command(&["A", "B", "C"], true), &[]).await;
+    let result = execute::<Scripted>(&target(), &command(&["A", "B", "C"], true), &Guards::default()).await;
     assert_eq!((result.failed, result.fault()), (1, v1::FaultKind::FaultConnectionLost));
     assert_eq!((result.tables[1].columns[0].as_str(), result.tables[2].columns[0].as_str()), ("gone", "gone"));
     assert_eq!(take_sent(), ["connect", "A", "B", "discard"]);
@@ -85,7 +85,7 @@ async fn a_lost_connection_fails_the_rest_and_is_not_used_again() {
 #[tokio::test]
 async fn a_refused_connection_has_no_tables_and_no_version() {
     script([Step::Fail(Fault::with_code(FaultKind::Refused, 1045, "Access denied for user 'bench'"))]);
-    let result = execute::<Scripted>(&target(), &command(&["A"], true), &[]).await;
+    let result = execute::<Scripted>(&target(), &command(&["A"], true), &Guards::default()).await;
     assert_eq!(
         (result.error.as_str(), result.fault()),
         ("Access denied for user 'bench' (1045)", v1::FaultKind::FaultRefused)
@@ -96,7 +96,7 @@ async fn a_refused_connection_has_no_tables_and_no_version() {
 #[tokio::test(start_paused = true)]
 async fn a_silent_host_is_given_up_with_its_name() {
     script([Step::Silence]);
-    let result = execute::<Scripted>(&target(), &command(&["A"], false), &[]).await;
+    let result = execute::<Scripted>(&target(), &command(&["A"], false), &Guards::default()).await;
     assert!(result.error.contains("no answer from db.example:3306 within 15s"), "{}", result.error);
     assert_eq!(result.fault(), v1::FaultKind::FaultConnectionLost);
 }
@@ -105,12 +105,12 @@ async fn a_silent_host_is_given_up_with_its_name() {
 async fn statements_that_take_longer_than_they_may_are_stopped_or_their_connection_is_lost() {
     let limited = |keep_going| v1::Control { limit_ns: 5_000_000_000, ..command(&["A", "B", "C"], keep_going) };
     script([Step::Answer(vec![]), Step::Answer(vec![]), Step::Silence]);
-    let result = execute::<Scripted>(&target(), &limited(true), &[]).await;
+    let result = execute::<Scripted>(&target(), &limited(true), &Guards::default()).await;
     assert_eq!((result.failed, result.fault(), result.tables.len()), (1, v1::FaultKind::FaultDeadline, 3));
     assert!(result.error.contains("longer than the 5s that it may, and was not to be stopped"), "{}", result.error);
     assert_eq!(take_sent(), ["connect", "A", "B", "discard"]);
     script([Step::Answer(vec![]), Step::Answer(vec![]), Step::Silence]);
-    let result = execute::<Scripted>(&target(), &limited(false), &[]).await;
+    let result = execute::<Scripted>(&target(), &limited(false), &Guards::default()).await;
     assert_eq!((result.failed, result.tables.len()), (1, 2));
     take_sent();
 }
@@ -137,7 +137,7 @@ async fn answers_too_long_for_a_message_are_refused_with_the_remedy() {
     let line: &'static str = "x".repeat(MAX_ANSWER_BYTES / 4).leak();
     let rows = |count| Step::Answer(vec![vec![Value::Text(line)]; count]);
     script([Step::Answer(vec![]), rows(3), rows(1)]);
-    let result = execute::<Scripted>(&target(), &command(&["A", "B"], false), &[]).await;
+    let result = execute::<Scripted>(&target(), &command(&["A", "B"], false), &Guards::default()).await;
     assert_eq!(result.failed, 1, "the bound is on all answers together");
     assert!(result.error.contains("LIMIT"), "{}", result.error);
 }
