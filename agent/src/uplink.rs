@@ -57,7 +57,7 @@ pub struct Uplink {
     vitals: watch::Sender<Vitals>,
     /// Why this process ends, once it does; as the end of "agent NAME ...".
     ending: Option<String>,
-    /// When the goodbye was said, on the monotonic clock, and whether it was heard.
+    /// When the goodbye was said on the present connection, on the monotonic clock, and whether it was heard.
     goodbye_ns: Option<u64>,
     goodbye_heard: bool,
 }
@@ -228,7 +228,7 @@ impl Uplink {
     }
 
     fn lost(&mut self, status: &tonic::Status) -> anyhow::Result<()> {
-        self.link = None;
+        self.unlink();
         if status.code() == Code::FailedPrecondition {
             bail!("{}", status.message());
         }
@@ -238,6 +238,12 @@ impl Uplink {
             tracing::warn!(coordinator = self.config.coordinator, reason = %self.complaint, "no coordinator; dialling again until there is one");
         }
         Ok(())
+    }
+
+    /// What was said on a connection that broke may never have arrived.
+    fn unlink(&mut self) {
+        self.link = None;
+        self.goodbye_ns = None;
     }
 
     fn obey(&mut self, command: command::Body) {

@@ -16,11 +16,12 @@ mod undo;
 
 use std::sync::Arc;
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use vufleet_proto::v1;
 use vufleet_scenarios::study::{self, Edits};
 
 use crate::fleet::Core;
+use crate::fleet::relay::Outbound;
 use pilot::Pilot;
 use teller::Teller;
 
@@ -74,13 +75,7 @@ pub fn kind_of(job: &v1::Job) -> &'static str {
 }
 
 /// Does a job to its end and tells how it ended.
-pub async fn work(
-    core: Arc<Core>,
-    job: v1::Job,
-    name: String,
-    stopped: watch::Receiver<bool>,
-    progress: mpsc::Sender<v1::Progress>,
-) {
+pub async fn work(core: Arc<Core>, job: v1::Job, name: String, stopped: watch::Receiver<bool>, progress: Outbound) {
     let teller = Teller::new(progress);
     teller.accepted(&name, "").await;
     let finished = match attempt(Arc::clone(&core), job, stopped, teller.clone()).await {

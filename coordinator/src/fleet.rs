@@ -5,6 +5,7 @@
 pub mod admission;
 pub mod clock;
 pub mod hello;
+pub mod inflow;
 pub mod keep;
 pub mod operator;
 pub mod progress;

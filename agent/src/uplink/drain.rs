@@ -36,6 +36,7 @@ impl Uplink {
         );
         service::stopping();
         self.ending = Some(format!("was told to end ({signal})"));
+        self.write_down();
         self.say_goodbye();
         self.desk.wind_up(GRACE);
         let begun = Instant::now();
@@ -50,16 +51,21 @@ impl Uplink {
                 }
                 linked = async { dial.as_mut().expect("guarded").await }, if dial.is_some() => {
                     dial = None;
+                    self.unlink();
                     self.link = linked.ok();
                 }
                 command = next_command(&mut self.link), if self.link.is_some() => match command {
                     Ok(Some(Command { body: Some(body) })) => self.obey_to_the_end(body),
                     Ok(Some(_)) => {}
-                    Ok(None) | Err(_) => self.link = None,
+                    Ok(None) | Err(_) => self.unlink(),
                 },
                 Some((run, body)) = self.inbox.recv() => self.take_in(run, body),
                 _ = heartbeat.tick() => self.beat(),
                 _ = round.tick() => {
+                    self.write_down();
+                    if self.goodbye_ns.is_none() {
+                        self.say_goodbye();
+                    }
                     if self.link.is_none() && dial.is_none() && !self.outbox.is_empty() {
                         dial = Some(self.dial());
                     }
@@ -78,11 +84,13 @@ impl Uplink {
         Ending::InGoodOrder
     }
 
-    /// Says it to whoever is connected, and asks for the time: the answer shows that it was heard.
+    /// Says it to whoever is connected, and asks for the time: an answer to this or a later question shows that it was heard.
+    /// Where the connection is full, it is said in the next round.
     pub(super) fn say_goodbye(&mut self) {
         let Some(reason) = self.ending.clone() else { return };
-        self.send_now(Body::Goodbye(Goodbye { reason }));
-        self.goodbye_ns = Some(self.probe());
+        if self.send_now(Body::Goodbye(Goodbye { reason })) {
+            self.goodbye_ns = Some(self.probe());
+        }
     }
 
     /// Nothing new is begun any more.
@@ -125,3 +133,6 @@ impl Uplink {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

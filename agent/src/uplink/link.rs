@@ -27,7 +27,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// One connection.
 pub(super) struct Link {
     pub(super) events: mpsc::Sender<Event>,
-    commands: Streaming<Command>,
+    pub(super) commands: Streaming<Command>,
     /// The coordinator has said what it has recorded. Before that nothing is handed over: an event that came ahead of
     /// older ones would pass for the last of them.
     pub(super) welcomed: bool,

@@ -1,6 +1,7 @@
 //! The present figures of a run, for one line of a terminal. Nothing here reaches a report.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 
 use vufleet_proto::v1::{self, event};
 use vufleet_scenarios::study::TargetKind;
@@ -54,8 +55,8 @@ impl Figures {
             return;
         }
         match event {
-            FleetEvent::Heartbeat { name, heartbeat } => {
-                self.sessions.insert(name.clone(), heartbeat.sessions);
+            FleetEvent::Heartbeat { name, sessions } => {
+                self.sessions.insert(name.clone(), sessions.load(Ordering::Relaxed));
             }
             FleetEvent::Event { name, event } => match &event.body {
                 Some(event::Body::Interval(interval)) => {

@@ -2,7 +2,7 @@
 //! before any of that.
 
 use tonic::Status;
-use vufleet_proto::v1::Hello;
+use vufleet_proto::v1::{Goodbye, Heartbeat, Hello};
 
 /// Characters of a name.
 const NAME: usize = 100;
@@ -10,27 +10,50 @@ const NAME: usize = 100;
 const WORD: usize = 256;
 /// Characters of a path.
 const PATH: usize = 4_096;
-/// Roles, labels, commands.
+/// Roles, labels, commands; and what a heartbeat names.
 const MANY: usize = 256;
 
+/// Whether a terminal would do something else with a character than show it: control characters, and those without a width that turn
+/// the direction of what follows, break its line or hide.
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+fn fits(what: &str, text: &str, longest: usize) -> Result<(), Status> {
+    if text.chars().count() > longest {
+        return Err(refused(format!("{what} is longer than {longest} characters")));
+    }
+    if text.chars().any(is_unprintable) {
+        return Err(refused(format!("{what} \"{}\" holds control characters", escaped(text))));
+    }
+    Ok(())
+}
+
+/// A text that may hold anything, in printable characters.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_unprintable(c) { escaped.extend(c.escape_unicode()) } else { escaped.push(c) }
+    }
+    escaped
+}
+
+/// The same of a text of several lines and columns, which stay.
+pub fn shown(text: &str) -> String {
+    let parts = text.split_inclusive(['\n', '\t']);
+    let shown = parts.map(|part| match part.strip_suffix(['\n', '\t']) {
+        Some(words) => escaped(words) + &part[words.len()..],
+        None => escaped(part),
+    });
+    shown.collect()
+}
+
+/// The sizes and the characters of what an agent says of itself, of whichever protocol it is.
+///
 /// # Errors
 /// What is too long, or holds control characters, with its name.
 pub fn check(hello: &Hello) -> Result<(), Status> {
-    let fits = |what: &str, text: &str, longest: usize| {
-        if text.chars().count() > longest {
-            return Err(refused(format!("{what} is longer than {longest} characters")));
-        }
-        if text.chars().any(char::is_control) {
-            return Err(refused(format!("{what} {text:?} holds control characters")));
-        }
-        Ok(())
-    };
-    if hello.name.is_empty() {
-        return Err(refused("its name is empty".to_owned()));
-    }
-    if hello.boot == 0 {
-        return Err(refused("it does not say which process it is (boot)".to_owned()));
-    }
     fits("its name", &hello.name, NAME)?;
     for (what, count) in
         [("roles", hello.roles.len()), ("labels", hello.labels.len()), ("commands", hello.commands.len())]
@@ -50,6 +73,37 @@ pub fn check(hello: &Hello) -> Result<(), Status> {
     fits("its [snapshot] datadir", &hello.snapshot, PATH)
 }
 
+/// What an agent of this protocol has to say.
+///
+/// # Errors
+/// What is missing.
+pub fn check_complete(hello: &Hello) -> Result<(), Status> {
+    if hello.name.is_empty() {
+        return Err(refused("its name is empty".to_owned()));
+    }
+    if hello.boot == 0 {
+        return Err(refused("it does not say which process it is (boot)".to_owned()));
+    }
+    Ok(())
+}
+
+/// Why an agent ends, as it may be shown. One that says it in a way that may not be shown ends all the same.
+pub fn reason(goodbye: Goodbye) -> String {
+    match fits("its reason", &goodbye.reason, WORD) {
+        Ok(()) => goodbye.reason,
+        Err(_) => "ends, for a reason that is too long or holds control characters".to_owned(),
+    }
+}
+
+/// Keeps so much of a heartbeat that it cannot fill memory. An agent has a few jobs and holds; of one that claims to have more, the first
+/// are told to end, and the next ones after that.
+pub fn shorten(heartbeat: &mut Heartbeat) {
+    for numbers in [&mut heartbeat.jobs, &mut heartbeat.holds] {
+        numbers.truncate(MANY);
+        numbers.shrink_to_fit();
+    }
+}
+
 fn refused(why: String) -> Status {
     Status::invalid_argument(format!("an agent is refused as it introduces itself: {why}"))
 }
@@ -67,6 +121,8 @@ mod tests {
     fn what_is_printable_and_short_is_taken() {
         check(&hello()).unwrap();
         check(&Hello { name: "Lastgenerator-ä".into(), snapshot: "/var/lib/mysql".into(), ..hello() }).unwrap();
+        check(&Hello { name: "a\u{308}负载".into(), ..hello() }).unwrap();
+        check_complete(&hello()).unwrap();
     }
 
     #[test]
@@ -74,6 +130,9 @@ mod tests {
         let labels = |key: &str, value: &str| [(key.to_owned(), value.to_owned())].into();
         for (hello, words) in [
             (Hello { name: String::new(), ..hello() }, "name is empty"),
+            (Hello { version: "1\n2".into(), ..hello() }, "its version"),
+            (Hello { version: "1".repeat(1 << 20), ..hello() }, "its version is longer"),
+            (Hello { hostname: "db\u{202e}moc".into(), ..hello() }, "control characters"),
             (Hello { name: "a".repeat(101), ..hello() }, "its name is longer"),
             (Hello { name: "a\u{1b}[2J".into(), ..hello() }, "control characters"),
             (Hello { boot: 0, ..hello() }, "boot"),
@@ -89,9 +148,39 @@ mod tests {
             (Hello { machine: "\r".into(), ..hello() }, "its machine"),
             (Hello { snapshot: "/".repeat(5_000), ..hello() }, "datadir"),
         ] {
-            let status = check(&hello).unwrap_err();
+            let status = check(&hello).and_then(|()| check_complete(&hello)).unwrap_err();
             assert!(status.message().contains(words), "{status}");
-            assert!(status.message().chars().all(|c| !c.is_control()), "{status}");
+            assert!(!status.message().chars().any(is_unprintable), "{status}");
         }
+    }
+
+    /// Of protocols that knew no boot too: who is older is told that, not what else is missing.
+    #[test]
+    fn an_older_agent_may_leave_things_out() {
+        check(&Hello { name: "load-1".into(), protocol: 1, version: "0.0.1".into(), ..Default::default() }).unwrap();
+    }
+
+    #[test]
+    fn a_reason_is_shown_where_it_can_be() {
+        let reason = |text: &str| super::reason(Goodbye { reason: text.to_owned() });
+        assert_eq!(reason("was told to end (SIGTERM)"), "was told to end (SIGTERM)");
+        for strange in ["a\nb", "\u{1b}[2J", "a\u{2028}b", &"x".repeat(WORD + 1)] {
+            assert!(reason(strange).starts_with("ends, for a reason that is too long"), "{strange:?}");
+        }
+    }
+
+    #[test]
+    fn words_of_others_are_shown_and_not_obeyed() {
+        assert_eq!(shown("a\tb\nTabelle «ä»\n"), "a\tb\nTabelle «ä»\n");
+        assert_eq!(shown("\u{1b}]0;x\u{7}\r\nb\u{202e}"), "\\u{1b}]0;x\\u{7}\\u{d}\nb\\u{202e}");
+    }
+
+    #[test]
+    fn a_heartbeat_names_so_many_numbers() {
+        let numbers: Vec<u64> = (1..=1_000_000).collect();
+        let mut heartbeat = Heartbeat { jobs: numbers.clone(), holds: numbers, run: 7, ..Default::default() };
+        shorten(&mut heartbeat);
+        assert_eq!((heartbeat.jobs.len(), heartbeat.holds.len(), heartbeat.run), (MANY, MANY, 7));
+        assert!(heartbeat.jobs.capacity() < 2 * MANY && heartbeat.holds.capacity() < 2 * MANY);
     }
 }

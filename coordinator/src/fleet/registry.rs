@@ -1,7 +1,8 @@
 //! Who is there: every agent that has joined, what it last said, and how to command it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -42,12 +43,12 @@ pub enum FleetEvent {
         /// Which.
         name: String,
     },
-    /// What an agent said about now.
+    /// What an agent said about now. One waits for the listener; it tells the latest.
     Heartbeat {
         /// Which.
         name: String,
-        /// What it said.
-        heartbeat: v1::Heartbeat,
+        /// Sessions that it has connected.
+        sessions: Arc<AtomicU32>,
     },
     /// Events could not be recorded.
     LedgerFailed(String),
@@ -66,6 +67,8 @@ pub struct Agent {
     pub goodbye: Option<String>,
     commands: Queue,
     stream: u64,
+    /// What the listener has not yet taken of its heartbeats.
+    untold: Weak<AtomicU32>,
 }
 
 /// Whether an agent can be counted on.
@@ -168,7 +171,11 @@ impl Registry {
         let stream = inner.streams;
         let (name, boot) = (hello.name.clone(), hello.boot);
         let heartbeat = v1::Heartbeat { uncertainty_ns: u64::MAX, ..Default::default() };
-        let agent = Agent { hello, heartbeat, connected: true, goodbye: None, commands, stream };
+        // A process that ends and comes back, to hand over what it has, still ends.
+        let known = inner.agents.get(&name).filter(|known| known.hello.boot == boot);
+        let goodbye = known.and_then(|known| known.goodbye.clone());
+        let untold = known.map(|known| known.untold.clone()).unwrap_or_default();
+        let agent = Agent { hello, heartbeat, connected: true, goodbye, commands, stream, untold };
         inner.agents.insert(name.clone(), agent);
         inner.heard.insert(boot, Instant::now());
         inner.tell(FleetEvent::Joined { name, boot });
@@ -188,25 +195,32 @@ impl Registry {
         }
     }
 
-    /// Notes that an agent ends, and why: from now on nobody counts on it.
-    pub fn goodbye(&self, name: &str, stream: u64, reason: String) {
+    /// Notes that an agent ends, and why: from now on nobody counts on it. False when that was known.
+    pub fn goodbye(&self, name: &str, stream: u64, reason: String) -> bool {
         let mut inner = self.lock();
-        if let Some(agent) = inner.agents.get_mut(name)
-            && agent.stream == stream
-        {
-            agent.goodbye = Some(reason);
-            inner.tell(FleetEvent::Goodbye { name: name.to_owned() });
+        let Some(agent) = inner.agents.get_mut(name).filter(|agent| agent.stream == stream) else { return false };
+        if agent.goodbye.is_some() {
+            return false;
         }
+        agent.goodbye = Some(reason);
+        inner.tell(FleetEvent::Goodbye { name: name.to_owned() });
+        true
     }
 
     /// Notes a heartbeat.
     pub fn beat(&self, name: &str, heartbeat: v1::Heartbeat) {
         let mut inner = self.lock();
         if let Some(agent) = inner.agents.get_mut(name) {
-            agent.heartbeat = heartbeat.clone();
-            let boot = agent.hello.boot;
+            let (boot, latest) = (agent.hello.boot, heartbeat.sessions);
+            agent.heartbeat = heartbeat;
+            let untold = agent.untold.upgrade();
+            let sessions = untold.clone().unwrap_or_default();
+            sessions.store(latest, Ordering::Relaxed);
+            agent.untold = Arc::downgrade(&sessions);
             inner.heard.insert(boot, Instant::now());
-            inner.tell(FleetEvent::Heartbeat { name: name.to_owned(), heartbeat });
+            if untold.is_none() {
+                inner.tell(FleetEvent::Heartbeat { name: name.to_owned(), sessions });
+            }
         }
     }
 
@@ -268,7 +282,9 @@ impl Registry {
     /// Listens to the fleet from now on, instead of whoever did before.
     pub fn listen(&self) -> mpsc::UnboundedReceiver<FleetEvent> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        self.lock().listener = Some(sender);
+        let mut inner = self.lock();
+        inner.listener = Some(sender);
+        inner.agents.values_mut().for_each(|agent| agent.untold = Weak::new());
         receiver
     }
 
@@ -358,12 +374,35 @@ mod tests {
         let presence = || registry.agent("a").unwrap().presence();
         registry.goodbye("a", stream + 1, "of another stream".to_owned());
         assert_eq!(presence(), Presence::Connected);
-        registry.goodbye("a", stream, "was told to end".to_owned());
+        assert!(registry.goodbye("a", stream, "was told to end".to_owned()));
+        assert!(!registry.goodbye("a", stream, "says it twice".to_owned()));
         assert_eq!(presence(), Presence::Ended);
         registry.leave("a", stream);
         assert_eq!(presence(), Presence::Ended, "it is not silent: it has said why");
+        let stream = registry.join(hello("a", 1), channel().0).unwrap();
+        assert_eq!(presence(), Presence::Ended, "its link broke while it ended");
+        registry.leave("a", stream);
         registry.join(hello("a", 2), channel().0).unwrap();
         assert_eq!(presence(), Presence::Connected);
+    }
+
+    #[test]
+    fn one_heartbeat_waits_for_the_listener_and_it_is_the_latest() {
+        let registry = Registry::default();
+        registry.join(hello("a", 1), channel().0).unwrap();
+        let beat = |sessions| registry.beat("a", v1::Heartbeat { sessions, ..Default::default() });
+        let next = |heard: &mut mpsc::UnboundedReceiver<FleetEvent>| match heard.try_recv() {
+            Ok(FleetEvent::Heartbeat { sessions, .. }) => Some(sessions.load(Ordering::Relaxed)),
+            other => other.ok().map(|other| panic!("{other:?}")),
+        };
+        let mut heard = registry.listen();
+        (1..=1_000).for_each(beat);
+        assert_eq!(heard.len(), 1);
+        assert_eq!((next(&mut heard), next(&mut heard)), (Some(1_000), None));
+        beat(7);
+        let mut next_listener = registry.listen();
+        beat(8);
+        assert_eq!((next(&mut heard), next(&mut next_listener)), (Some(7), Some(8)));
     }
 
     #[test]

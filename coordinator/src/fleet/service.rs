@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status, Streaming};
@@ -16,12 +15,12 @@ use vufleet_trust::quiet::Quiet;
 use vufleet_trust::server::Peer;
 
 use super::Core;
+use super::hello;
+use super::inflow::{Inflow, Outflow, inflow};
 use super::queue::Queue;
 use super::registry::FleetEvent;
 use super::versions::VERSION;
 
-/// Events recorded in one go, at most.
-const BATCH: usize = 256;
 /// How long an agent may take to introduce itself.
 const FIRST_EVENT: Duration = Duration::from_secs(10);
 /// How long the reason of a refusal may take to arrive.
@@ -32,13 +31,14 @@ const RECORD_AGAIN: Duration = Duration::from_secs(1);
 /// Serves agents.
 pub struct FleetService {
     core: Arc<Core>,
-    quiet: Quiet,
+    refusals: Quiet,
+    oddities: Arc<Quiet>,
 }
 
 impl FleetService {
     /// Serves agents of this coordinator.
     pub fn new(core: Arc<Core>) -> Self {
-        FleetService { core, quiet: Quiet::default() }
+        FleetService { core, refusals: Quiet::default(), oddities: Arc::default() }
     }
 }
 
@@ -54,11 +54,9 @@ impl Fleet for FleetService {
         };
         let mut events = request.into_inner();
         let hello = introduction(&mut events, &peer).await?;
-        check_version(&hello)
-            .and_then(|()| super::hello::check(&hello))
-            .and_then(|()| check_name(&hello, &peer))
-            .inspect_err(|status| self.quiet.say(|| format!("refused {peer}: {}", status.message())))?;
-        tell_version(&hello);
+        check(&hello, &peer)
+            .inspect_err(|status| self.refusals.say(|| format!("refused {peer}: {}", status.message())))?;
+        self.tell_version(&hello);
         let (name, boot) = (hello.name.clone(), hello.boot);
         let recorded = self.core.record.with(move |ledger| ledger.last_seq(boot)).await;
         let recorded = recorded.map_err(|error| Status::unavailable(error.to_string()))?;
@@ -73,12 +71,13 @@ impl Fleet for FleetService {
         tell(&commands, command::Body::Welcome(welcome));
         let stream = self.core.registry.join(hello, commands.clone()).map_err(Status::already_exists)?;
         tracing::info!(agent = name, %peer, "joined");
-        let core = Arc::clone(&self.core);
+        let (core, oddities) = (Arc::clone(&self.core), Arc::clone(&self.oddities));
         tokio::spawn(async move {
-            let (to_record, batch) = mpsc::channel(BATCH);
+            let (to_record, batch) = inflow();
             let recorder =
                 tokio::spawn(record(Arc::clone(&core), name.clone(), boot, recorded, batch, commands.clone()));
-            listen(&core, &name, (boot, stream), events, &to_record, &commands).await;
+            let ears = Ears { core: &core, name: &name, boot, stream, to_record: &to_record, commands: &commands };
+            ears.listen(events, &oddities).await;
             drop(to_record);
             // What has arrived is recorded before the agent counts as gone.
             if let Err(error) = recorder.await {
@@ -94,6 +93,23 @@ impl Fleet for FleetService {
         });
         Ok(Response::new(Box::pin(ReceiverStream::new(outgoing).map(Ok).chain(last_word))))
     }
+}
+
+impl FleetService {
+    /// An agent of another version of this protocol is told of.
+    fn tell_version(&self, hello: &v1::Hello) {
+        if let Some(told) = said(hello).difference(&format!("agent {}", hello.name), "this coordinator", VERSION) {
+            self.oddities.say(|| told);
+        }
+    }
+}
+
+/// Nothing that an agent says is shown before its size and its characters are looked at.
+fn check(hello: &v1::Hello, peer: &Peer) -> Result<(), Status> {
+    hello::check(hello)?;
+    check_version(hello)?;
+    hello::check_complete(hello)?;
+    check_name(hello, peer)
 }
 
 /// The first event, soon.
@@ -137,13 +153,6 @@ fn check_version(hello: &v1::Hello) -> Result<(), Status> {
     }
 }
 
-/// One of another version of this protocol is told of.
-fn tell_version(hello: &v1::Hello) {
-    if let Some(told) = said(hello).difference(&format!("agent {}", hello.name), "this coordinator", VERSION) {
-        tracing::warn!("{told}");
-    }
-}
-
 /// An agent that has gone needs no commands; its stream's end is noticed elsewhere.
 fn tell(commands: &Queue, body: command::Body) {
     if !commands.send(body) {
@@ -151,81 +160,85 @@ fn tell(commands: &Queue, body: command::Body) {
     }
 }
 
-/// Answers what is about now at once, and queues the rest for the ledger. Ends with the stream, or with the recording.
-async fn listen(
-    core: &Core,
-    name: &str,
-    (boot, stream): (u64, u64),
-    mut events: Streaming<Event>,
-    to_record: &mpsc::Sender<Event>,
-    commands: &Queue,
-) {
-    loop {
-        let heard = tokio::select! {
-            heard = events.message() => heard,
-            () = to_record.closed() => return,
-            () = core.dismissed() => return,
-        };
-        let event = match heard {
-            Ok(Some(event)) => event,
-            Ok(None) => return,
-            Err(status) => {
-                tracing::debug!(agent = name, %status, "an agent's stream broke");
-                return;
-            }
-        };
-        match event.body {
-            Some(event::Body::ClockProbe(probe)) => {
-                let echo = v1::ClockEcho { sent_ns: probe.sent_ns, coordinator_ns: core.clock.now() };
-                tell(commands, command::Body::ClockEcho(echo));
-            }
-            Some(event::Body::Heartbeat(heartbeat)) => {
-                tell(commands, command::Body::Ack(v1::Ack { seq: 0 }));
-                // Out of reach when it was told to stop, it has come back with its load.
-                for run in core.registry.unwanted(&heartbeat) {
-                    tell(commands, command::Body::Cancel(v1::Cancel { run }));
-                }
-                core.registry.each_released(&heartbeat, |run| {
-                    tell(commands, command::Body::Release(v1::Release { run }));
-                });
-                core.registry.beat(name, heartbeat);
-            }
-            Some(event::Body::Goodbye(goodbye)) => {
-                tracing::info!(agent = name, "it {}: nobody counts on it any more", goodbye.reason);
-                core.registry.goodbye(name, stream, goodbye.reason);
-            }
-            Some(event::Body::Hello(_)) | None => {}
-            Some(_) if event.seq > 0 => {
-                core.registry.heard(boot);
-                core.tallies.waiting.fetch_add(1, Ordering::Relaxed);
-                if to_record.send(event).await.is_err() {
+/// Who listens to one stream.
+struct Ears<'a> {
+    core: &'a Core,
+    name: &'a str,
+    boot: u64,
+    stream: u64,
+    to_record: &'a Inflow,
+    commands: &'a Queue,
+}
+
+impl Ears<'_> {
+    /// Answers what is about now at once, and queues the rest for the ledger. Ends with the stream, or with the recording.
+    async fn listen(&self, mut events: Streaming<Event>, oddities: &Quiet) {
+        loop {
+            let heard = tokio::select! {
+                heard = events.message() => heard,
+                () = self.to_record.closed() => return,
+                () = self.core.dismissed() => return,
+            };
+            let event = match heard {
+                Ok(Some(event)) => event,
+                Ok(None) => return,
+                Err(status) => {
+                    tracing::debug!(agent = self.name, %status, "an agent's stream broke");
                     return;
                 }
+            };
+            match event.body {
+                Some(event::Body::ClockProbe(probe)) => {
+                    let echo = v1::ClockEcho { sent_ns: probe.sent_ns, coordinator_ns: self.core.clock.now() };
+                    tell(self.commands, command::Body::ClockEcho(echo));
+                }
+                Some(event::Body::Heartbeat(heartbeat)) => self.beat(heartbeat),
+                Some(event::Body::Goodbye(goodbye)) => self.goodbye(goodbye),
+                Some(event::Body::Hello(_)) | None => {}
+                Some(_) if event.seq > 0 => {
+                    self.core.registry.heard(self.boot);
+                    if !self.to_record.push(event, &self.core.tallies).await {
+                        return;
+                    }
+                }
+                Some(_) => {
+                    oddities.say(|| format!("agent {} sent an event to be recorded without a number", self.name))
+                }
             }
-            Some(_) => tracing::warn!(agent = name, "an event to be recorded came without a number"),
+        }
+    }
+
+    fn beat(&self, mut heartbeat: v1::Heartbeat) {
+        hello::shorten(&mut heartbeat);
+        tell(self.commands, command::Body::Ack(v1::Ack { seq: 0 }));
+        // Out of reach when it was told to stop, it has come back with its load.
+        for run in self.core.registry.unwanted(&heartbeat) {
+            tell(self.commands, command::Body::Cancel(v1::Cancel { run }));
+        }
+        self.core.registry.each_released(&heartbeat, |run| {
+            tell(self.commands, command::Body::Release(v1::Release { run }));
+        });
+        self.core.registry.beat(self.name, heartbeat);
+    }
+
+    fn goodbye(&self, goodbye: v1::Goodbye) {
+        let reason = hello::reason(goodbye);
+        if self.core.registry.goodbye(self.name, self.stream, reason.clone()) {
+            tracing::info!(agent = self.name, "it {reason}: nobody counts on it any more");
         }
     }
 }
 
 /// Records events in batches, then acknowledges them, then passes them on; each once, however often it was sent, and
 /// none before the one that it follows. What is acknowledged the agent forgets. Ends at a gap.
-async fn record(
-    core: Arc<Core>,
-    name: String,
-    boot: u64,
-    mut recorded: u64,
-    mut events: mpsc::Receiver<Event>,
-    commands: Queue,
-) {
-    let mut batch = Vec::with_capacity(BATCH);
-    while events.recv_many(&mut batch, BATCH).await > 0 {
+async fn record(core: Arc<Core>, name: String, boot: u64, mut recorded: u64, mut events: Outflow, commands: Queue) {
+    while let Some((mut batch, held)) = events.next().await {
         let came = batch.len();
-        core.tallies.waiting.fetch_sub(came as i64, Ordering::Relaxed);
         let known = batch.iter().filter(|event| event.seq <= recorded).count();
         let complete = keep_following(&mut batch, recorded);
         core.tallies.duplicates.fetch_add(known as u64, Ordering::Relaxed);
         core.tallies.refused.fetch_add((came - known - batch.len()) as u64, Ordering::Relaxed);
-        let (agent, fresh) = (name.clone(), Arc::new(std::mem::take(&mut batch)));
+        let (agent, fresh) = (name.clone(), Arc::new(batch));
         let seq = loop {
             let (agent, events_now) = (agent.clone(), Arc::clone(&fresh));
             let begun = Instant::now();
@@ -249,6 +262,7 @@ async fn record(
         for event in fresh.iter().cloned() {
             core.registry.pass_on(FleetEvent::Event { name: name.clone(), event: Box::new(event) });
         }
+        drop((fresh, held));
         if !complete {
             tracing::error!(
                 agent = name,
@@ -273,6 +287,23 @@ fn keep_following(batch: &mut Vec<Event>, recorded: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The refusal is logged and printed as it is.
+    #[test]
+    fn an_agent_of_another_protocol_is_told_so_and_tells_nothing_that_may_not_be_shown() {
+        let peer = Peer::new(([127, 0, 0, 1], 1).into(), None);
+        let refused = |version: &str| {
+            let hello = v1::Hello { protocol: 1, name: "load-1".into(), version: version.into(), ..Default::default() };
+            check(&hello, &peer).unwrap_err()
+        };
+        let old = refused("0.0.1");
+        assert_eq!(old.code(), tonic::Code::FailedPrecondition);
+        assert!(old.message().contains("agent load-1 0.0.1 speaks protocol 1"), "{old}");
+        for strange in ["1\nINFO all is well", "\u{1b}[2J", &"9".repeat(1 << 24)] {
+            let message = refused(strange).message().to_owned();
+            assert!(message.len() < 1_000 && !message.chars().any(hello::is_unprintable), "{message:.2000}");
+        }
+    }
 
     #[test]
     fn what_is_recorded_has_no_gap() {

@@ -24,8 +24,7 @@ pub struct Tallies {
     pub refused: AtomicU64,
     /// Attempts at recording that failed.
     pub failures: AtomicU64,
-    /// Events that have come in and wait to be recorded.
-    pub waiting: AtomicI64,
+    waiting: Arc<AtomicI64>,
     /// How long recording a batch took, the wait for the ledger's thread included, in seconds.
     pub write_s: Histogram,
     ledger: Mutex<State>,
@@ -44,7 +43,7 @@ impl Default for Tallies {
             duplicates: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             failures: AtomicU64::new(0),
-            waiting: AtomicI64::new(0),
+            waiting: Arc::default(),
             write_s: Histogram::new(exponential_buckets(0.001, 4.0, 8)),
             ledger: Mutex::new(State { failure: None, answered: Instant::now() }),
         }
@@ -57,7 +56,28 @@ impl fmt::Debug for Tallies {
     }
 }
 
+/// An event that has come in, until it is dropped: it is recorded then, or its agent has to send it again.
+#[derive(Debug)]
+pub struct Waiting(Arc<AtomicI64>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Tallies {
+    /// An event has come in.
+    pub fn came(&self) -> Waiting {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        Waiting(Arc::clone(&self.waiting))
+    }
+
+    /// Events that have come in and wait to be recorded.
+    pub fn waiting(&self) -> i64 {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
     /// A batch has been recorded, or has not.
     pub fn wrote(&self, events: usize, took: Duration, failure: Option<String>) {
         match &failure {

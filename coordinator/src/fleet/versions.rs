@@ -13,15 +13,20 @@ use tonic::metadata::MetadataMap;
 use tower::{Layer, Service};
 use vufleet_proto::peer::{self, Said};
 use vufleet_proto::v1::operator_server;
+use vufleet_trust::quiet::Quiet;
 
 /// This coordinator's.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Versions that are remembered as told. Who makes up more of them is told of again, within what the log takes.
+const TOLD: usize = 64;
 
 /// The layer around all services.
 #[derive(Debug, Clone, Default)]
 pub struct Versions {
     /// What has been warned of: once a version is enough.
     told: Arc<Mutex<BTreeSet<String>>>,
+    quiet: Arc<Quiet>,
 }
 
 impl<S> Layer<S> for Versions {
@@ -72,10 +77,19 @@ impl Versions {
         let said = Said::in_metadata(&MetadataMap::from_headers(request.headers().clone()));
         let why = said.mismatch("operator", "coordinator", VERSION);
         let told = why.clone().or_else(|| said.difference("an operator", "this coordinator", VERSION))?;
-        if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(told.clone()) {
-            tracing::warn!("{told}");
+        if self.is_news(&told) {
+            self.quiet.say(|| told);
         }
         why
+    }
+
+    fn is_news(&self, sentence: &str) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_news = !told.contains(sentence);
+        if is_news && told.len() < TOLD {
+            told.insert(sentence.to_owned());
+        }
+        is_news
     }
 }
 
@@ -85,4 +99,20 @@ fn introduced(answer: Response<Body>) -> Response<Body> {
     peer::introduce(&mut metadata, VERSION);
     parts.headers = metadata.into_headers();
     Response::from_parts(parts, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_remembered_of_versions_is_bounded() {
+        let versions = Versions::default();
+        assert!(versions.is_news("one") && !versions.is_news("one"));
+        for n in 0..10_000 {
+            assert!(versions.is_news(&n.to_string()));
+        }
+        assert!(!versions.is_news("one"));
+        assert_eq!(versions.told.lock().unwrap().len(), TOLD);
+    }
 }

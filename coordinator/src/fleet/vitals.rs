@@ -102,8 +102,7 @@ impl Shown {
         let help = "Events that came ahead of one before them; their agent sends them again";
         sheet.counter("vufleet_coordinator_events_refused", help, count(&tallies.refused))?;
         let help = "Events that have come in and are not recorded yet";
-        let waiting = tallies.waiting.load(Ordering::Relaxed).max(0);
-        sheet.gauge("vufleet_coordinator_events_waiting", help, waiting as f64)?;
+        sheet.gauge("vufleet_coordinator_events_waiting", help, tallies.waiting() as f64)?;
         let help = "What waits for the ledger's thread, the work at hand included";
         sheet.gauge("vufleet_coordinator_ledger_queue", help, self.0.record.queue() as f64)?;
         let help = "Attempts at recording events that failed";

@@ -11,7 +11,8 @@ use super::lab::{Job, Lab, PATIENCE, eventually, study};
 
 const METRICS: &str = "--metrics 127.0.0.1:0";
 
-fn showing(lab: &Lab, url: &str, roles: &str, name: &str) -> (Job, Page) {
+/// An agent with a page, and the page.
+pub fn showing(lab: &Lab, url: &str, roles: &str, name: &str) -> (Job, Page) {
     let mut command = agent_command(url, roles, name);
     command.args(METRICS.split(' '));
     let mut job = lab.spawn(command);

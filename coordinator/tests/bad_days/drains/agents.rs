@@ -6,6 +6,7 @@ use nix::sys::signal::Signal;
 
 use super::super::lab::fleet::{agent, listed};
 use super::super::lab::{Job, files, study};
+use super::super::pages::showing;
 use super::super::variants::{BEFORE, at_work, flush, only_lazy};
 use super::{CONNECT, Coordinator, Fleet, MANY_ROWS, RAMP_UP, RESET, WINDOW, eventually};
 
@@ -125,11 +126,14 @@ fn twice_it_waits_for_nothing() {
     let variants = only_lazy().replace("revert = [", "revert = [\"SELECT SLEEP(20)\", ");
     let (server, lab) = at_work(&variants);
     let coordinator = Coordinator::start(&lab, "--lease 3s");
-    let mut load = agent(&lab, &coordinator, "drive,observe", "load-1");
-    let _job = lab.start(&format!("run study.toml --coordinator {} {WINDOW}", coordinator.url));
+    let (mut load, page) = showing(&lab, &coordinator.url, "drive,observe", "load-1");
+    eventually("it is healthy", || page.get("/health").status == 200);
+    let _job = lab.start(&format!("run study.toml --coordinator {} --wait-for-agents 1 {WINDOW}", coordinator.url));
     eventually("the variant is on", || flush(&server) == "0");
     load.signal(Signal::SIGTERM);
     load.await_words("undoing the variant");
+    let health = page.get("/health");
+    assert!(health.status == 503 && health.body.contains("it was told to end (SIGTERM)"), "{health:?}");
     // One that comes within a second is the same one: the kernel repeats what it says of a parent that has died.
     load.signal(Signal::SIGTERM);
     std::thread::sleep(Duration::from_millis(1_100));
