@@ -197,6 +197,8 @@ pub fn brief(ledger: &Ledger, study: &str, options: Options) -> Result<Report, L
 /// A run of a report with everything that was recorded of it, as far as the report does not withhold it.
 pub fn run_of(ledger: &Ledger, report: &Report, told: &RunReport) -> Result<RunReport, LedgerError> {
     let run = one(ledger, RunId(told.run), Detail::Series)?;
+    // Which attempt counts is known of all runs together.
+    let run = RunReport { superseded: told.superseded, ..run };
     Ok(if report.withheld { run.withheld(report.by_transactions()) } else { run })
 }
 
@@ -231,7 +233,8 @@ pub fn blocks_needed(report: &Report) -> Option<u32> {
     report.until.as_ref()?.wanted()
 }
 
-/// Folds one run, whatever became of it. Nothing is withheld here: this is for deciding, not for telling.
+/// Folds one run, whatever became of it, as [`brief`] has it, but for whether a later attempt counts instead. Nothing is withheld
+/// here: this is for deciding, not for telling.
 pub fn run(ledger: &Ledger, run: RunId) -> Result<RunReport, LedgerError> {
     one(ledger, run, Detail::Brief).map(RunReport::without_series)
 }
