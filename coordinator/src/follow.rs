@@ -71,7 +71,7 @@ pub async fn follow(
             }
         }
     };
-    loop {
+    let why = loop {
         tokio::select! {
             message = stream.message() => match message {
                 Ok(Some(progress)) => {
@@ -79,9 +79,24 @@ pub async fn follow(
                         return course.end(&finished).map(Ended::Job);
                     }
                 }
-                Ok(None) => return Err(course.cut_off("it closed the stream").await),
-                Err(status) => return Err(course.cut_off(status.message()).await),
+                Ok(None) => break "it closed the stream".to_owned(),
+                Err(status) => break status.message().to_owned(),
             },
+            Some(nudge) = nudges.recv() => {
+                if let Some(ended) = course.nudged(nudge)? {
+                    return Ok(ended);
+                }
+            }
+            answer = Course::answered(&mut course.stopping), if course.stopping.is_some() => course.stop_answered(answer),
+        }
+    };
+    course.looks_for_coordinator(&why);
+    // Looking for it takes a while, and whoever does not want to wait leaves as before.
+    let looking = job_at_hand(operator);
+    tokio::pin!(looking);
+    loop {
+        tokio::select! {
+            found = &mut looking => return Err(course.cut_off(&why, found.as_deref())),
             Some(nudge) = nudges.recv() => {
                 if let Some(ended) = course.nudged(nudge)? {
                     return Ok(ended);
@@ -229,12 +244,20 @@ impl<'a> Course<'a> {
         }
     }
 
-    /// Nobody tells any more. A connection that broke is no job that ended: whoever can be asked is asked.
-    async fn cut_off(&mut self, why: &str) -> anyhow::Error {
+    /// A connection that broke is no job that ended: whoever can be asked is asked.
+    fn looks_for_coordinator(&mut self, why: &str) {
+        self.console.clear();
+        self.console.note(&format!(
+            "the connection to the coordinator broke ({why}); it is looked for, at most {} s",
+            BACK.as_secs()
+        ));
+    }
+
+    /// Nobody tells any more; what the coordinator is at, if it could be asked.
+    fn cut_off(&mut self, why: &str, found: Option<&str>) -> anyhow::Error {
         self.console.clear();
         let (url, job) = (self.operator.url(), self.job.as_deref().unwrap_or_default());
-        let at_hand = if job.is_empty() { None } else { job_at_hand(&self.operator).await };
-        if at_hand.as_deref() == Some(job) {
+        if !job.is_empty() && found == Some(job) {
             return anyhow!(
                 "the connection to the coordinator at {url} broke ({why}); {job} goes on there without this terminal. What it \
                  measures is in the coordinator's ledger: vufleet report {job}; to end it: vufleet stop {job} --coordinator {url}"
@@ -243,7 +266,7 @@ impl<'a> Course<'a> {
         let id = self.study_id.as_deref();
         let id =
             id.map_or(String::new(), |id| format!(": vufleet report {id}, or go on with vufleet run --resume {id}"));
-        if at_hand.is_some() {
+        if found.is_some() {
             return anyhow!(
                 "the connection to the coordinator at {url} broke ({why}), and {job} is not at hand there any more: it has ended \
                  meanwhile, or the coordinator went away and was started again; what it recorded is in its ledger{id}"

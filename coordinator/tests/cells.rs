@@ -4,7 +4,7 @@ mod synthetic;
 
 use synthetic::{Lab, S, STUDY, T0, Tape, near};
 use vufleet::analysis::verdict::Verdict;
-use vufleet::analysis::{self, Conclusion, Metric, report};
+use vufleet::analysis::{self, Conclusion, Metric, Options, report};
 use vufleet::ledger::{RunEnd, RunId, StudyState};
 
 #[test]
@@ -90,7 +90,15 @@ fn one_run_is_reported_as_it_is_in_the_whole() {
     let mut lab = Lab::new();
     lab.record(Tape::new(1));
     let run = lab.record(Tape::with_rate(2, 50));
-    assert_eq!(analysis::run(&lab.ledger, run).unwrap(), lab.report().runs[1]);
+    let brief = analysis::brief(&lab.ledger, "last", Options::default()).unwrap();
+    assert_eq!(analysis::run(&lab.ledger, run).unwrap(), brief.runs[1]);
+    lab.record(Tape { attempt: 2, ..Tape::with_rate(2, 60) });
+    let report = lab.report();
+    assert!(report.runs[1].superseded && !report.runs[1].samples.is_empty());
+    for told in &analysis::brief(&lab.ledger, "last", Options::default()).unwrap().runs {
+        let whole = report.runs.iter().find(|run| run.run == told.run).unwrap();
+        assert_eq!(&analysis::run_of(&lab.ledger, &report, told).unwrap(), whole);
+    }
     assert!(analysis::run(&lab.ledger, RunId(99)).is_err());
 }
 

@@ -177,6 +177,19 @@ async fn a_coordinator_that_goes_away_is_an_error_that_names_the_study() {
 }
 
 #[tokio::test]
+async fn whoever_does_not_wait_for_a_coordinator_that_went_away_leaves_at_once() {
+    let mut scene = Scene::begin(Destination::Nowhere).await;
+    scene.submitted.accept("7").await;
+    scene.coordinator.close().await;
+    let Scene { submitted, follower, nudges, err, .. } = scene;
+    drop(submitted);
+    err.shows("it is looked for").await;
+    nudges.send(Nudge::Interrupt).await.unwrap();
+    nudges.send(Nudge::Interrupt).await.unwrap();
+    assert_eq!(soon(follower).await.unwrap().unwrap(), Ended::Left);
+}
+
+#[tokio::test]
 async fn a_fleet_that_breaks_before_anything_began_ends_at_once() {
     let scene = Scene::begin(Destination::Nowhere).await;
     scene.nudges.send(Nudge::Broken("drive-1 is gone".into())).await.unwrap();

@@ -1,11 +1,13 @@
 //! A coordinator that does what a test tells it: it hands over every submitted job with a sender for its progress, and
 //! reports every stop.
+#![allow(dead_code)] // each test file uses its part
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status};
 use vufleet_proto::v1::operator_server::{Operator, OperatorServer};
@@ -17,9 +19,16 @@ pub struct Scripted {
     pub url: String,
     submitted: mpsc::Receiver<Submitted>,
     stopped: mpsc::Receiver<String>,
+    listening: JoinHandle<Result<(), tonic::transport::Error>>,
 }
 
 impl Scripted {
+    /// From now on nobody is let in.
+    pub async fn close(&mut self) {
+        self.listening.abort();
+        soon(&mut self.listening).await.unwrap_err();
+    }
+
     /// The next job.
     pub async fn job(&mut self) -> Submitted {
         soon(self.submitted.recv()).await.expect("it serves")
@@ -72,8 +81,8 @@ pub async fn serve() -> Scripted {
     let (stops, stopped) = mpsc::channel(4);
     let service = OperatorServer::new(Stage { jobs, stops });
     let router = tonic::transport::Server::builder().add_service(service);
-    tokio::spawn(router.serve_with_incoming(TcpListenerStream::new(listener)));
-    Scripted { url, submitted, stopped }
+    let listening = tokio::spawn(router.serve_with_incoming(TcpListenerStream::new(listener)));
+    Scripted { url, submitted, stopped, listening }
 }
 
 struct Stage {
