@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use crate::check;
 use crate::question::{self, NoQuestion};
 use crate::session::Dialect;
+use crate::settings;
 use crate::study::{Action, ResetMethod, Study, TargetKind, Workload};
 use crate::workload::Schema;
 
@@ -34,6 +35,8 @@ pub enum Need {
 pub struct Permit {
     dialect: Option<Dialect>,
     own: HashSet<String>,
+    /// What vufleet itself asks about settings, some of it by statements that are questions by what they do and not by how they begin.
+    asked: HashSet<String>,
     /// Why the load itself needs control: a statement of the study's own that is no question.
     load: Option<(String, NoQuestion)>,
 }
@@ -42,7 +45,7 @@ impl Permit {
     /// Of a study.
     pub fn of(study: &Study) -> Permit {
         let Some(dialect) = study.target.kind.dialect() else {
-            return Permit { dialect: None, own: HashSet::new(), load: None };
+            return Permit { dialect: None, own: HashSet::new(), asked: HashSet::new(), load: None };
         };
         let load = workloads(study).find_map(|workload| written(workload, dialect));
         let mut own: HashSet<String> =
@@ -54,7 +57,8 @@ impl Permit {
             // They hold the statements of the load, which may all be asked.
             own.extend(check::of_statements(study).into_iter().map(|question| question.sql));
         }
-        Permit { dialect: Some(dialect), own, load }
+        let asked = settings::questions(&study.target).into_iter().map(|question| question.sql).collect();
+        Permit { dialect: Some(dialect), own, asked, load }
     }
 
     /// What a statement needs.
@@ -62,6 +66,7 @@ impl Permit {
         let Some(dialect) = self.dialect else { return Need::Nothing };
         match question::check(sql, dialect) {
             Ok(()) => Need::Nothing,
+            Err(_) if self.asked.contains(sql) => Need::Nothing,
             Err(_) if self.own.contains(sql) => Need::Drive,
             Err(why) => Need::Control(why),
         }

@@ -62,7 +62,8 @@ fn every_container_starts_what_there_is() {
             seen += 1;
             let line = Line::new([strings(&container["command"]), strings(&container["args"])].concat(), &path);
             line.is_taken();
-            for variable in names(&container["env"]).into_iter().filter(|name| *name != "VUFLEET_PASSWORD") {
+            let passwords = ["VUFLEET_PASSWORD", "VUFLEET_CONTROL_PASSWORD"];
+            for variable in names(&container["env"]).into_iter().filter(|name| !passwords.contains(name)) {
                 agent_knows(variable);
             }
             for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
@@ -91,6 +92,25 @@ fn every_container_starts_what_there_is() {
         }
     }
     assert_eq!(seen, 4);
+}
+
+/// By the study's own image, passwords and certificate.
+#[test]
+fn tables_are_made_before_the_study_runs() {
+    let (path, job) = workloads().into_iter().find(|(_, it)| kind(it) == "Job").unwrap();
+    let pod = &job["spec"]["template"]["spec"];
+    let (first, study) = (&pod["initContainers"][0], &pod["containers"][0]);
+    assert_eq!((&first["image"], &first["env"]), (&study["image"], &study["env"]), "{path}");
+    hardening(&path, pod, first);
+    let script = strings(&first["command"]).pop().unwrap();
+    let verbs: Vec<&str> = script.split("||").map(str::trim).collect();
+    assert_eq!(verbs.len(), 2, "{path}: {script}");
+    for verb in verbs {
+        let line = Line::of_text(verb, &path);
+        line.is_taken();
+        assert!(line.flag("--replace").is_none(), "{path}: the tables may be somebody's");
+        mounts(&path, &job, first, &line);
+    }
 }
 
 /// What is mounted is there, and where the command looks for it.
