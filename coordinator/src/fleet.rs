@@ -230,8 +230,12 @@ impl Server {
             Ok(served) => served.context("the server's task died")?.context("the server ended with an error")?,
             Err(_) => tracing::debug!("some connections were still open at the end"),
         }
-        if let Err(error) = self.core.record.with(|ledger| ledger.fold_log()).await {
-            tracing::warn!(%error, "the ledger's log stays beside it; nothing of it is lost");
+        match self.core.record.with(|ledger| ledger.fold_log()).await {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::warn!("somebody reads the ledger: its log stays beside it, and belongs to a copy of it")
+            }
+            Err(error) => tracing::warn!(%error, "the ledger's log stays beside it, and belongs to a copy of it"),
         }
         Ok(())
     }

@@ -90,9 +90,11 @@ impl Ledger {
         self.connection.execute("UPDATE identity SET id = id", []).map(drop).doing(&self.path, "write to")
     }
 
-    /// Brings the log into the file, which alone is the ledger then.
-    pub fn fold_log(&mut self) -> Result<(), LedgerError> {
-        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).doing(&self.path, "write to")
+    /// Brings the log into the file, which alone is the ledger then. False when a reader held that up.
+    pub fn fold_log(&mut self) -> Result<bool, LedgerError> {
+        // SQLite tells that it was busy in the first column of an answer, not as an error.
+        let is_busy = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, bool>(0));
+        is_busy.map(|is_busy| !is_busy).doing(&self.path, "write to")
     }
 
     /// Where the ledger is.
@@ -174,7 +176,20 @@ mod tests {
         let mut ledger = Ledger::open(dir.path()).unwrap();
         let log = dir.path().join("ledger.sqlite3-wal");
         assert!(log.metadata().unwrap().len() > 0);
-        ledger.fold_log().unwrap();
+        assert!(ledger.fold_log().unwrap());
         assert_eq!(log.metadata().unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_reader_keeps_the_log_where_it_is_and_that_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut ledger = Ledger::open(dir.path()).unwrap();
+        ledger.connection.busy_timeout(Duration::ZERO).unwrap();
+        let reader = Ledger::read_only(dir.path()).unwrap();
+        reader.connection.execute_batch("BEGIN; SELECT count(*) FROM runs").unwrap();
+        ledger.write_nothing_new().unwrap();
+        assert!(!ledger.fold_log().unwrap());
+        reader.connection.execute_batch("COMMIT").unwrap();
+        assert!(ledger.fold_log().unwrap());
     }
 }
