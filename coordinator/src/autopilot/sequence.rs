@@ -248,7 +248,8 @@ async fn report(pilot: &mut Pilot, study_id: &StudyId) -> Result<(), Halt> {
     let (id, absolute, data) = (study_id.0.clone(), pilot.job.absolute, pilot.core.options.data.clone());
     let teller = pilot.teller.clone();
     let made = tokio::task::spawn_blocking(move || make_report(&data, &id, Options { absolute }, &teller)).await;
-    let (table, short) = made.unwrap_or(Err(LedgerError::Closed))?;
+    let (table, short) =
+        made.map_err(|source| LedgerError::Died { what: "making the report".to_owned(), source })??;
     pilot.teller.line(table).await;
     if short.is_empty() {
         return Ok(());

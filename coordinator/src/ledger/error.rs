@@ -94,6 +94,14 @@ pub enum LedgerError {
         /// What it was.
         what: String,
     },
+    /// A task that reads it panicked.
+    #[error("{what} died: {source}; this is a mistake in vufleet, please report it with the coordinator's log")]
+    Died {
+        /// What it was doing.
+        what: String,
+        /// How it ended.
+        source: tokio::task::JoinError,
+    },
     /// The ledger's thread has ended; its log says why.
     #[error("the ledger has been closed; start the coordinator again")]
     Closed,
@@ -118,6 +126,14 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// Whether every run would meet it, and not only the one at hand.
+    pub fn is_of_all_runs(&self) -> bool {
+        matches!(
+            self,
+            LedgerError::Full { .. } | LedgerError::Closed | LedgerError::Io { .. } | LedgerError::Missing { .. }
+        )
+    }
+
     pub(super) fn io(path: &Path, source: io::Error) -> LedgerError {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => LedgerError::Full { path: path.to_owned() },
