@@ -11,7 +11,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 use vufleet::ledger::FILE_NAME;
-use vufleet::rollup::{self, Keep};
+use vufleet::rollup::{self, Between, Keep};
 
 pub use self::day::Day;
 
@@ -72,13 +72,18 @@ impl Ages {
         let fine = Stage::look(programs, dir.path(), &day)?;
         let (begun, mut longest_step) = (Instant::now(), Duration::ZERO);
         let mut step = None;
-        let mut go_on = || {
+        let mut go_on = |between: Between| {
             let now = Instant::now();
-            // The first step comes after the run was judged, which holds nothing up.
-            longest_step = longest_step.max(step.replace(now).map_or(Duration::ZERO, |last| now - last));
+            // Judging a run holds nothing up: the first step comes after it.
+            let last = match between {
+                Between::Events => step.take().and(None),
+                Between::Steps => step.replace(now),
+            };
+            longest_step = longest_step.max(last.map_or(Duration::ZERO, |last: Instant| now - last));
             true
         };
-        rollup::all_old(dir.path(), Keep::For(KEEP), &mut go_on)?;
+        let failed = rollup::all_old(dir.path(), Keep::For(KEEP), &mut go_on)?;
+        ensure!(failed.is_empty(), "not every run could be rolled up: {failed:?}");
         let roll_up = begun.elapsed();
         eprintln!("rolled up: {} MB after {roll_up:.0?}", size(dir.path())? / 1_000_000);
         let coarse = Stage::look(programs, dir.path(), &day)?;

@@ -39,6 +39,7 @@ mod withhold;
 pub mod witness;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 
 use serde_json::Value;
 use vufleet_scenarios::study::Order;
@@ -196,7 +197,7 @@ pub fn brief(ledger: &Ledger, study: &str, options: Options) -> Result<Report, L
 
 /// A run of a report with everything that was recorded of it, as far as the report does not withhold it.
 pub fn run_of(ledger: &Ledger, report: &Report, told: &RunReport) -> Result<RunReport, LedgerError> {
-    let run = one(ledger, RunId(told.run), Detail::Series)?;
+    let run = one(ledger, RunId(told.run), Detail::Series, &mut || true)?;
     // Which attempt counts is known of all runs together.
     let run = RunReport { superseded: told.superseded, ..run };
     Ok(if report.withheld { run.withheld(report.by_transactions()) } else { run })
@@ -215,7 +216,7 @@ fn made(ledger: &Ledger, study: &str, options: Options, detail: Detail) -> Resul
             continue; // under way
         }
         interval_ns = interval_ns.or(run.facts.as_ref().map(|facts| facts.interval_ns));
-        if let Some(run) = fold_run(ledger, &study.outline, run, detail)? {
+        if let Some(run) = fold_run(ledger, &study.outline, run, detail, &mut || true)? {
             columns.take(&run);
             runs.push(if detail == Detail::Brief { run.without_series() } else { run });
         }
@@ -233,31 +234,54 @@ pub fn blocks_needed(report: &Report) -> Option<u32> {
     report.until.as_ref()?.wanted()
 }
 
+/// Events that are folded before it is asked again whether to go on.
+const ASKED_EVERY: usize = 1_000;
+
 /// Folds one run, whatever became of it, as [`brief`] has it, but for whether a later attempt counts instead. Nothing is withheld
 /// here: this is for deciding, not for telling.
 pub fn run(ledger: &Ledger, run: RunId) -> Result<RunReport, LedgerError> {
-    one(ledger, run, Detail::Brief).map(RunReport::without_series)
+    one(ledger, run, Detail::Brief, &mut || true).map(RunReport::without_series)
 }
 
-fn one(ledger: &Ledger, run: RunId, detail: Detail) -> Result<RunReport, LedgerError> {
+/// The same for as long as `go_on` says so, which is asked now and then; none when it said no.
+pub fn run_while(
+    ledger: &Ledger,
+    run: RunId,
+    go_on: &mut dyn FnMut() -> bool,
+) -> Result<Option<RunReport>, LedgerError> {
+    let mut left = false;
+    let report = one(ledger, run, Detail::Brief, &mut || {
+        left = left || !go_on();
+        !left
+    })?;
+    Ok((!left).then(|| report.without_series()))
+}
+
+fn one(ledger: &Ledger, run: RunId, detail: Detail, go_on: &mut dyn FnMut() -> bool) -> Result<RunReport, LedgerError> {
     let run = ledger.run(run)?;
     let study = ledger.study(&run.study.0)?;
-    fold_run(ledger, &study.outline, &run, detail)?.ok_or(LedgerError::NoRun { run: run.id.0 })
+    fold_run(ledger, &study.outline, &run, detail, go_on)?.ok_or(LedgerError::NoRun { run: run.id.0 })
 }
 
-/// None of a run whose profile the study does not have.
+/// None of a run whose profile the study does not have. What is left off when `go_on` says no is no report of the run.
 fn fold_run(
     ledger: &Ledger,
     outline: &Outline,
     run: &RunRecord,
     detail: Detail,
+    go_on: &mut dyn FnMut() -> bool,
 ) -> Result<Option<RunReport>, LedgerError> {
     let Some(profile) = outline.profile(&run.planned.profile) else { return Ok(None) };
     let mut fold = Fold::new(run, profile, outline, detail);
     for fact in ledger.facts(run.id)? {
         fold.fact(fact);
     }
-    ledger.each_event(run.id, &mut |recorded| fold.event(&recorded))?;
+    let mut events = 0_usize;
+    ledger.each_event_while(run.id, &mut |recorded| {
+        fold.event(&recorded);
+        events += 1;
+        if events.is_multiple_of(ASKED_EVERY) && !go_on() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
     Ok(Some(fold.finish()))
 }
 

@@ -159,7 +159,7 @@ async fn roll_up(data: &Path, keep: Keep, console: &mut Console, nudges: &mut mp
     let go_on = Arc::new(AtomicBool::new(true));
     let (wanted, data) = (Arc::clone(&go_on), data.to_owned());
     let mut work =
-        tokio::task::spawn_blocking(move || rollup::all_old(&data, keep, &mut || wanted.load(Ordering::Relaxed)));
+        tokio::task::spawn_blocking(move || rollup::all_old(&data, keep, &mut |_| wanted.load(Ordering::Relaxed)));
     let mut told = false;
     let done = loop {
         tokio::select! {
@@ -172,7 +172,11 @@ async fn roll_up(data: &Path, keep: Keep, console: &mut Console, nudges: &mut mp
         }
     };
     match done {
-        Ok(Ok(())) => {}
+        Ok(Ok(failed)) => {
+            for (run, error) in failed {
+                console.note(&format!("warning: run {run} is older than --keep and could not be rolled up: {error}"));
+            }
+        }
         Ok(Err(error)) => {
             console.note(&format!("warning: not everything that is older than --keep could be rolled up: {error}"))
         }

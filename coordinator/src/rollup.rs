@@ -33,7 +33,7 @@ const KINDS: [&str; 3] = ["interval", "host", "counters"];
 /// How long everything is kept as it was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// So long after the end of its run.
+    /// So long after the end of its run, or the last that was heard of it where nobody saw its end.
     For(Duration),
     /// For good.
     Forever,
@@ -87,10 +87,21 @@ impl Grid {
     }
 }
 
+/// What a roll-up is between when it asks whether to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Between {
+    /// Events that a run is judged by. Nothing is written yet.
+    Events,
+    /// Steps of the work.
+    Steps,
+}
+
 /// A run on its way.
 #[derive(Debug)]
 pub struct Rollup {
     run: RunId,
+    /// Events that the run had when it was judged.
+    seen: u64,
     grid: Grid,
     senders: Vec<Sender>,
     sender: usize,
@@ -108,18 +119,26 @@ pub enum Judgement {
     Now(Rollup, Box<Fact>),
     /// There is nothing to add up: its intervals are long already.
     Nothing,
+    /// It was not to go on.
+    Left,
 }
 
 impl Rollup {
-    /// Judges a run for the last time. Reads all of it, which may take a while, and writes nothing.
-    pub fn judge(ledger: &Ledger, run: RunId, now_ns: u64) -> Result<Judgement, LedgerError> {
+    /// Judges a run for the last time. Reads all of it, which may take a while, and writes nothing. `go_on` is asked meanwhile.
+    pub fn judge(
+        ledger: &Ledger,
+        run: RunId,
+        now_ns: u64,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Judgement, LedgerError> {
+        let seen = ledger.event_count(run)?;
         let judged_before = ledger.facts(run)?.into_iter().find_map(|fact| match fact {
             Fact::Thinned { origin_ns, edges_ns, .. } => Some(Grid { origin_ns, edges_ns }),
             _ => None,
         });
         let rollup = |grid| -> Result<Rollup, LedgerError> {
             let senders = ledger.senders(run)?;
-            Ok(Rollup { run, grid, senders, sender: 0, kind: 0, seq: 0, most: STEP })
+            Ok(Rollup { run, seen, grid, senders, sender: 0, kind: 0, seq: 0, most: STEP })
         };
         if let Some(grid) = judged_before {
             return Ok(Judgement::Before(rollup(grid)?));
@@ -129,10 +148,11 @@ impl Rollup {
         if !fine {
             return Ok(Judgement::Nothing);
         }
-        let report = match analysis::run(ledger, run) {
+        let report = match analysis::run_while(ledger, run, go_on) {
             Err(LedgerError::NoRun { .. }) => return Ok(Judgement::Nothing), // of a profile that its study does not have
             report => report?,
         };
+        let Some(report) = report else { return Ok(Judgement::Left) };
         let grid = Grid::of(&report);
         let fact = Fact::Thinned {
             at_ns: now_ns,
@@ -143,6 +163,15 @@ impl Rollup {
             judged: Judged::of(&report).to_value(),
         };
         Ok(Judgement::Now(rollup(grid)?, Box::new(fact)))
+    }
+
+    /// Writes the judgement down. False when events came that it does not know: then the run is to be judged again.
+    pub fn begin(&self, ledger: &mut Ledger, judged: &Fact) -> Result<bool, LedgerError> {
+        if ledger.event_count(self.run)? != self.seen {
+            return Ok(false);
+        }
+        ledger.note(self.run, judged)?;
+        Ok(true)
     }
 
     /// Does a small part of the work. False when there was none left.
@@ -172,49 +201,57 @@ impl Rollup {
     }
 }
 
-/// Rolls one run up, from its judgement to its end. `go_on` is asked between steps; false when it said no.
+/// Rolls one run up, from its judgement to its end. `go_on` is asked now and then; false when it said no.
 pub fn roll_up(
     ledger: &mut Ledger,
     run: RunId,
     now_ns: u64,
-    go_on: &mut dyn FnMut() -> bool,
+    go_on: &mut dyn FnMut(Between) -> bool,
 ) -> Result<bool, LedgerError> {
-    let rollup = match Rollup::judge(ledger, run, now_ns)? {
+    let rollup = match Rollup::judge(ledger, run, now_ns, &mut || go_on(Between::Events))? {
+        Judgement::Left => return Ok(false),
         Judgement::Nothing => None,
         Judgement::Before(rollup) => Some(rollup),
-        Judgement::Now(rollup, fact) => {
-            ledger.note(run, &fact)?;
-            Some(rollup)
-        }
+        Judgement::Now(rollup, fact) if rollup.begin(ledger, &fact)? => Some(rollup),
+        Judgement::Now(..) => return Ok(false),
     };
     if let Some(mut rollup) = rollup {
         while rollup.step(ledger)? {
-            if !go_on() {
+            if !go_on(Between::Steps) {
                 return Ok(false);
             }
         }
     }
     ledger.set_thinned(run, now_ns)?;
     while ledger.give_back(PAGES)? > 0 {
-        if !go_on() {
+        if !go_on(Between::Steps) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Rolls up every run of a data directory that is older than what is kept, as far as it is let.
-pub fn all_old(data: &Path, keep: Keep, go_on: &mut dyn FnMut() -> bool) -> Result<(), LedgerError> {
+/// Rolls up every run of a data directory that is older than what is kept, as far as it is let. Runs that could not be are handed
+/// back with the reason; they hold no other up.
+pub fn all_old(
+    data: &Path,
+    keep: Keep,
+    go_on: &mut dyn FnMut(Between) -> bool,
+) -> Result<Vec<(RunId, LedgerError)>, LedgerError> {
     let now_ns = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
     // Most ledgers have nothing that old, and opening for writing is no small thing.
     if keep.due(&Ledger::read_only(data)?, now_ns)?.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let mut ledger = Ledger::open(data)?;
+    let mut failed = Vec::new();
     for run in keep.due(&ledger, now_ns)? {
-        if !roll_up(&mut ledger, run, now_ns, go_on)? {
-            break;
+        match roll_up(&mut ledger, run, now_ns, go_on) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) if error.is_of_all_runs() => return Err(error),
+            Err(error) => failed.push((run, error)),
         }
     }
-    Ok(())
+    Ok(failed)
 }

@@ -12,7 +12,7 @@ use synthetic::{AGENTS, Lab, MS, S, T0, Tape, boot, counters, database_host, dri
 use vufleet::analysis::verdict::Verdict;
 use vufleet::analysis::{Options, RunReport, brief};
 use vufleet::ledger::{Fact, Ledger, LedgerError, MeasureFacts, RunId, StudyState};
-use vufleet::rollup::{Keep, all_old, roll_up};
+use vufleet::rollup::{Between, Judgement, Keep, Rollup, all_old, roll_up};
 use vufleet_proto::v1;
 use vufleet_proto::v1::event::Body;
 
@@ -79,7 +79,7 @@ fn expect_worth(found: Vec<RunReport>, known: &[RunReport]) {
 
 fn all(ledger: &mut Ledger) {
     for run in Keep::DEFAULT.due(ledger, NOW).unwrap() {
-        assert!(roll_up(ledger, run, NOW, &mut || true).unwrap());
+        assert!(roll_up(ledger, run, NOW, &mut |_| true).unwrap());
     }
 }
 
@@ -147,7 +147,7 @@ fn a_second_roll_up_finds_nothing_to_do() {
     all(&mut lab.ledger);
     let once = lab.ledger.events(RunId(1)).unwrap();
     assert_eq!(Keep::DEFAULT.due(&lab.ledger, NOW).unwrap(), []);
-    assert!(roll_up(&mut lab.ledger, RunId(1), NOW, &mut || true).unwrap());
+    assert!(roll_up(&mut lab.ledger, RunId(1), NOW, &mut |_| true).unwrap());
     assert_eq!(lab.ledger.events(RunId(1)).unwrap(), once);
     let judged = |fact: &Fact| matches!(fact, Fact::Thinned { .. });
     assert_eq!(lab.ledger.facts(RunId(1)).unwrap().iter().filter(|fact| judged(fact)).count(), 1);
@@ -163,6 +163,105 @@ fn only_what_is_old_and_at_rest_is_rolled_up() {
     assert_eq!(Keep::Forever.due(&lab.ledger, NOW).unwrap(), []);
     lab.ledger.set_study_state(&lab.id, StudyState::Running, NOW, "").unwrap();
     assert_eq!(Keep::DEFAULT.due(&lab.ledger, NOW).unwrap(), [], "its study is under way");
+}
+
+#[test]
+fn a_run_whose_end_nobody_saw_counts_from_the_last_that_was_heard_of_it() {
+    let mut lab = Lab::new();
+    let run = lab.record(Tape { end: None, ..long(1, 100) });
+    let Lab { dir, ledger, id, .. } = lab;
+    drop(ledger);
+    // Its coordinator is gone, and with it the study.
+    let mut ledger = Ledger::open(dir.path()).unwrap();
+    let (keep, hour) = (Keep::For(Duration::from_secs(3_600)), 3_600 * S);
+    let last = T0 + (RAMP_UP_S + WINDOW_S + 3) * S;
+    let whole = ledger.whole_runs().unwrap().remove(0);
+    assert!(whole.at_ns > last - 2 * S && whole.at_ns <= last, "{} s", whole.at_ns.saturating_sub(T0) / S);
+    assert_eq!(keep.due(&ledger, whole.at_ns + hour).unwrap(), []);
+    assert_eq!(keep.due(&ledger, whole.at_ns + hour + 1).unwrap(), [run]);
+    ledger.set_study_state(&id, StudyState::Failed, T0 + hour, "").unwrap();
+    assert_eq!(keep.due(&ledger, T0 + 2 * hour).unwrap(), [], "its study ended later");
+    assert_eq!(keep.due(&ledger, T0 + 2 * hour + 1).unwrap(), [run]);
+}
+
+/// What an agent sends that comes back after its run was rolled up.
+fn late(lab: &Lab, run: RunId) -> Vec<v1::Event> {
+    let phase =
+        v1::Phase { kind: v1::phase::Kind::Failed.into(), message: "it died".to_owned(), ..v1::Phase::default() };
+    let undone = v1::Undone { at_ns: NOW, ..v1::Undone::default() };
+    let next = lab.ledger.last_seq(boot("load-a")).unwrap() + 1;
+    [Body::Interval(interval(50, 100)), Body::Phase(phase), Body::Undone(undone)]
+        .into_iter()
+        .zip(next..)
+        .map(|(body, seq)| v1::Event { seq, run: run.0, body: Some(body) })
+        .collect()
+}
+
+#[test]
+fn what_comes_after_a_roll_up_is_acknowledged_and_changes_nothing_but_what_was_undone() {
+    let mut lab = lab_of(vec![long(1, 100), long(2, 100)]);
+    assert!(roll_up(&mut lab.ledger, RunId(1), NOW, &mut |_| true).unwrap());
+    let before = runs(&lab.ledger);
+    let events = late(&lab, RunId(1));
+    let last = events.last().unwrap().seq;
+    assert_eq!(lab.ledger.record("load-a", boot("load-a"), &events).unwrap(), last);
+    expect_worth(runs(&lab.ledger), &before);
+    let kept =
+        |run| lab.ledger.events(run).unwrap().into_iter().filter(|it| it.event.seq + 3 > last && it.agent == "load-a");
+    assert_eq!(kept(RunId(1)).filter(|it| matches!(it.event.body, Some(Body::Undone(_)))).count(), 1);
+    assert_eq!(kept(RunId(1)).filter(|it| it.event.body.is_none()).count(), 2);
+    // A run that is whole takes them as ever.
+    let events = late(&lab, RunId(2));
+    lab.ledger.record("load-a", boot("load-a"), &events).unwrap();
+    assert_eq!(runs(&lab.ledger)[1].verdict(), Verdict::Invalid);
+}
+
+#[test]
+fn a_judgement_that_does_not_know_every_event_is_not_written_down() {
+    let mut lab = lab_of(vec![long(1, 100)]);
+    let judged = |ledger: &Ledger| match Rollup::judge(ledger, RunId(1), NOW, &mut || true).unwrap() {
+        Judgement::Now(rollup, fact) => (rollup, fact),
+        other => panic!("{other:?}"),
+    };
+    let (rollup, fact) = judged(&lab.ledger);
+    let events = late(&lab, RunId(1));
+    lab.ledger.record("load-a", boot("load-a"), &events).unwrap();
+    assert!(!rollup.begin(&mut lab.ledger, &fact).unwrap());
+    assert_eq!(runs(&lab.ledger)[0].sums_s, None);
+    let (rollup, fact) = judged(&lab.ledger);
+    assert!(rollup.begin(&mut lab.ledger, &fact).unwrap());
+    assert_eq!(runs(&lab.ledger)[0].verdict(), Verdict::Invalid, "the agent had failed");
+}
+
+#[test]
+fn judging_is_left_off_as_soon_as_nobody_waits_for_it() {
+    let mut tape = long(1, 100);
+    let intervals: Vec<_> = tape.events.iter().filter(|(_, body)| matches!(body, Body::Interval(_))).cloned().collect();
+    (0..10).for_each(|_| tape.events.extend(intervals.clone()));
+    let mut lab = lab_of(vec![tape]);
+    let mut asked = Vec::new();
+    let done = roll_up(&mut lab.ledger, RunId(1), NOW, &mut |between| {
+        asked.push(between);
+        false
+    });
+    assert!(!done.unwrap());
+    assert_eq!(asked, [Between::Events]);
+    assert_eq!(runs(&lab.ledger)[0].sums_s, None, "nothing was written");
+}
+
+#[test]
+fn a_run_that_cannot_be_read_holds_no_other_up() {
+    let lab = lab_of(vec![long(1, 100), long(2, 100)]);
+    let Lab { dir, ledger, .. } = lab;
+    let path = ledger.path().to_owned();
+    drop(ledger);
+    let spoil = "UPDATE events SET payload = x'ffff' WHERE run = 1 AND kind = 'interval' AND agent = 'load-b'";
+    assert!(rusqlite::Connection::open(path).unwrap().execute(spoil, []).unwrap() > 0);
+    let failed = all_old(dir.path(), Keep::DEFAULT, &mut |_| true).unwrap();
+    assert!(matches!(&failed[..], [(RunId(1), LedgerError::Damaged { .. })]), "{failed:?}");
+    let ledger = Ledger::read_only(dir.path()).unwrap();
+    let left: Vec<RunId> = ledger.whole_runs().unwrap().into_iter().map(|whole| whole.run).collect();
+    assert_eq!(left, [RunId(1)]);
 }
 
 #[test]
@@ -264,8 +363,8 @@ proptest! {
         let mut stops = stops.into_iter();
         loop {
             let mut left = stops.next().unwrap_or(usize::MAX);
-            let done = roll_up(&mut lab.ledger, RunId(1), NOW, &mut || {
-                left = left.saturating_sub(1);
+            let done = roll_up(&mut lab.ledger, RunId(1), NOW, &mut |between| {
+                left = left.saturating_sub(usize::from(between == Between::Steps));
                 left > 0
             }).unwrap();
             expect_worth(runs(&lab.ledger), &before);
@@ -279,7 +378,7 @@ proptest! {
 
 fn coordinator(data: &Path) -> Child {
     let mut command = Command::cargo_bin("vufleet").unwrap();
-    command.args(["coordinator", "--listen", "127.0.0.1:0", "--keep", "1h", "--data"]).arg(data);
+    command.args(["coordinator", "--listen", "127.0.0.1:0", "--lease", "300ms", "--keep", "1h", "--data"]).arg(data);
     command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap()
 }
 
@@ -295,7 +394,8 @@ fn a_coordinator_that_is_killed_while_it_rolls_up_leaves_a_whole_ledger() {
         Keep::DEFAULT.due(&reader, now).unwrap().len()
     };
     let mut killed = 0;
-    for delay_ms in (60..).step_by(25) {
+    // Three leases are for agents to come back in.
+    for delay_ms in (960..).step_by(25) {
         if left() == 0 {
             break;
         }
@@ -316,6 +416,6 @@ fn a_coordinator_that_is_killed_while_it_rolls_up_leaves_a_whole_ledger() {
 #[test]
 fn a_directory_in_use_is_left_alone() {
     let lab = lab_of(vec![long(1, 100)]);
-    let taken = all_old(lab.dir.path(), Keep::DEFAULT, &mut || true);
+    let taken = all_old(lab.dir.path(), Keep::DEFAULT, &mut |_| true);
     assert!(matches!(taken, Err(LedgerError::Locked { .. })), "{taken:?}");
 }

@@ -1,5 +1,8 @@
 //! Events as received, each once.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
 use prost::Message;
 use rusqlite::{Row, params};
 use vufleet_proto::v1;
@@ -9,7 +12,7 @@ use super::error::Doing;
 use super::{Fact, Ledger, LedgerError, RunId};
 
 /// Under what name the coordinator's own facts are kept.
-const COORDINATOR: &str = "coordinator";
+pub(super) const COORDINATOR: &str = "coordinator";
 /// What they are called in the `kind` column.
 pub(super) const FACT: &str = "fact";
 /// The boot of the coordinator's own facts. An agent never draws it.
@@ -33,12 +36,24 @@ impl Ledger {
     /// Writes the events of one agent process in one transaction and returns the highest sequence number kept for it.
     ///
     /// What is there already is left as it is. Events without a sequence number are about a moment that has passed and
-    /// are not kept.
+    /// are not kept. Of what was measured in a run that has been rolled up meanwhile only the number is kept: its verdict
+    /// is given, and figures that it does not know would contradict it.
     pub fn record(&mut self, agent: &str, boot: u64, events: &[v1::Event]) -> Result<u64, LedgerError> {
+        let late = self.come_too_late(events)?;
+        for (run, count) in late.iter().filter(|(_, count)| **count > 0) {
+            tracing::warn!(
+                agent,
+                run,
+                events = count,
+                "events of a run that has been rolled up are not counted any more"
+            );
+        }
         let transaction = self.connection.transaction().doing(&self.path, "write to")?;
         {
             let mut insert = transaction.prepare_cached(INSERT).doing(&self.path, "write to")?;
             for event in events.iter().filter(|event| event.seq > 0) {
+                let is_late = late.contains_key(&event.run) && is_measured(event);
+                let event = if is_late { &v1::Event { body: None, ..*event } } else { event };
                 let row =
                     params![event.run as i64, agent, boot as i64, event.seq as i64, kind(event), event.encode_to_vec()];
                 insert.execute(row).doing(&self.path, "write to")?;
@@ -46,6 +61,21 @@ impl Ledger {
         }
         transaction.commit().doing(&self.path, "write to")?;
         self.last_seq(boot)
+    }
+
+    /// Runs among those of some events that have been rolled up, with the number of events that come too late for them.
+    fn come_too_late(&self, events: &[v1::Event]) -> Result<BTreeMap<u64, usize>, LedgerError> {
+        let mut measured: BTreeMap<u64, usize> = BTreeMap::new();
+        for event in events.iter().filter(|event| is_measured(event)) {
+            *measured.entry(event.run).or_default() += 1;
+        }
+        let mut late = BTreeMap::new();
+        for (run, count) in measured {
+            if self.is_judged(RunId(run))? {
+                late.insert(run, count);
+            }
+        }
+        Ok(late)
     }
 
     /// The highest sequence number kept for an agent process, 0 for none.
@@ -73,6 +103,15 @@ impl Ledger {
         self.each_event_of(run, "kind <> 'fact'", visit)
     }
 
+    /// The same for as long as the visitor wants more.
+    pub fn each_event_while(
+        &self,
+        run: RunId,
+        visit: &mut dyn FnMut(Recorded) -> ControlFlow<()>,
+    ) -> Result<(), LedgerError> {
+        self.each_row(run, "kind <> 'fact'", &mut |row| Ok(recorded(row)?.map(&mut *visit)))
+    }
+
     /// The same for some kinds of events.
     pub(super) fn each_event_of(
         &self,
@@ -81,9 +120,10 @@ impl Ledger {
         visit: &mut dyn FnMut(Recorded),
     ) -> Result<(), LedgerError> {
         self.each_row(run, which, &mut |row| {
-            let payload = row.get_ref(2)?.as_blob()?;
-            let (agent, boot) = (row.get(0)?, row.get::<_, i64>(1)? as u64);
-            Ok(v1::Event::decode(payload).ok().map(|event| visit(Recorded { agent, boot, event })))
+            Ok(recorded(row)?.map(|recorded| {
+                visit(recorded);
+                ControlFlow::Continue(())
+            }))
         })
     }
 
@@ -99,7 +139,10 @@ impl Ledger {
         let mut facts = Vec::new();
         self.each_row(run, "kind = 'fact'", &mut |row| {
             let payload = row.get_ref(2)?.as_blob()?;
-            Ok(serde_json::from_slice(payload).ok().map(|fact| facts.push(fact)))
+            Ok(serde_json::from_slice(payload).ok().map(|fact| {
+                facts.push(fact);
+                ControlFlow::Continue(())
+            }))
         })?;
         Ok(facts)
     }
@@ -109,20 +152,39 @@ impl Ledger {
         &self,
         run: RunId,
         which: &'static str,
-        visit: &mut dyn FnMut(&Row<'_>) -> rusqlite::Result<Option<()>>,
+        visit: &mut dyn FnMut(&Row<'_>) -> rusqlite::Result<Option<ControlFlow<()>>>,
     ) -> Result<(), LedgerError> {
         let sql =
             format!("SELECT agent, boot, payload FROM events WHERE run = ?1 AND {which} ORDER BY agent, boot, seq");
         let mut statement = self.connection.prepare_cached(&sql).doing(&self.path, "read")?;
         let mut rows = statement.query([run.0 as i64]).doing(&self.path, "read")?;
         while let Some(row) = rows.next().doing(&self.path, "read")? {
-            if visit(row).doing(&self.path, "read")?.is_none() {
-                let what = format!("an event of run {}", run.0);
-                return Err(LedgerError::Damaged { path: self.path.clone(), what });
+            match visit(row).doing(&self.path, "read")? {
+                Some(ControlFlow::Continue(())) => {}
+                Some(ControlFlow::Break(())) => break,
+                None => {
+                    let what = format!("an event of run {}", run.0);
+                    return Err(LedgerError::Damaged { path: self.path.clone(), what });
+                }
             }
         }
         Ok(())
     }
+}
+
+/// A row (agent, boot, payload); none when its payload makes no sense.
+fn recorded(row: &Row<'_>) -> rusqlite::Result<Option<Recorded>> {
+    let payload = row.get_ref(2)?.as_blob()?;
+    let (agent, boot) = (row.get(0)?, row.get::<_, i64>(1)? as u64);
+    Ok(v1::Event::decode(payload).ok().map(|event| Recorded { agent, boot, event }))
+}
+
+/// Whether it is of what a run's figures and verdict are made of. That a variant was undone, for one, is true at any time.
+fn is_measured(event: &v1::Event) -> bool {
+    matches!(
+        &event.body,
+        Some(Body::Interval(_) | Body::Host(_) | Body::Counters(_) | Body::Phase(_) | Body::Notice(_))
+    )
 }
 
 fn kind(event: &v1::Event) -> &'static str {

@@ -4,9 +4,14 @@
 use prost::Message;
 use rusqlite::params;
 use vufleet_proto::v1;
+use vufleet_proto::v1::event::Body;
 
 use super::error::Doing;
+use super::events::{COORDINATOR, COORDINATOR_BOOT};
 use super::{Ledger, LedgerError, RunId, schema};
+
+/// How the fact begins that a run was judged for the last time.
+const THINNED: &[u8] = b"{\"fact\":\"thinned\"";
 
 /// One agent process that sent events of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +27,8 @@ pub struct Sender {
 pub struct Whole {
     /// Which.
     pub run: RunId,
-    /// When it ended, or began where nobody saw its end, nanoseconds since the Unix epoch.
+    /// When it ended, nanoseconds since the Unix epoch. Where nobody saw its end: the last that was heard of it, or the end of its
+    /// study where that came later.
     pub at_ns: u64,
 }
 
@@ -32,14 +38,60 @@ impl Ledger {
         if schema::version(&self.connection, &self.path)? < schema::VERSION {
             return Ok(Vec::new()); // the next writer brings it up to date
         }
-        let sql = "SELECT runs.id, coalesce(runs.ended_ns, json_extract(runs.facts, '$.begun_ns'), studies.begun_ns)
+        let sql = "SELECT runs.id, runs.ended_ns,
+                          max(coalesce(json_extract(runs.facts, '$.begun_ns'), studies.begun_ns), coalesce(studies.ended_ns, 0))
                    FROM runs JOIN studies ON studies.id = runs.study
                    WHERE runs.thinned_ns IS NULL AND studies.state <> 'running' ORDER BY runs.id";
         let mut statement = self.connection.prepare_cached(sql).doing(&self.path, "read")?;
-        let rows = statement.query_map([], |row| {
-            Ok(Whole { run: RunId(row.get::<_, i64>(0)? as u64), at_ns: row.get::<_, i64>(1)? as u64 })
-        });
-        rows.and_then(Iterator::collect).doing(&self.path, "read")
+        let rows = statement.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?)));
+        let rows: Vec<(i64, Option<i64>, i64)> = rows.and_then(Iterator::collect).doing(&self.path, "read")?;
+        let whole = |(run, ended_ns, at_least_ns): (i64, Option<i64>, i64)| {
+            let run = RunId(run as u64);
+            let at_ns = match ended_ns {
+                Some(ended_ns) => ended_ns as u64,
+                None => self.last_heard_ns(run)?.max(at_least_ns as u64),
+            };
+            Ok(Whole { run, at_ns })
+        };
+        rows.into_iter().map(whole).collect()
+    }
+
+    /// Of which instant the last is that agents told of a run, 0 when they told nothing.
+    fn last_heard_ns(&self, run: RunId) -> Result<u64, LedgerError> {
+        let sql = "SELECT payload FROM events WHERE run = ?1 AND agent = ?2 AND boot = ?3 ORDER BY seq DESC";
+        let mut statement = self.connection.prepare_cached(sql).doing(&self.path, "read")?;
+        let mut last_ns = 0;
+        for Sender { agent, boot } in self.senders(run)? {
+            let mut rows = statement.query(params![run.0 as i64, agent, boot as i64]).doing(&self.path, "read")?;
+            while let Some(row) = rows.next().doing(&self.path, "read")? {
+                let payload = row.get_ref(0).and_then(|it| Ok(it.as_blob()?)).doing(&self.path, "read")?;
+                // One that cannot be read is a matter of whoever judges the run.
+                if let Some(at_ns) = v1::Event::decode(payload).ok().and_then(|event| instant_ns(&event)) {
+                    last_ns = last_ns.max(at_ns);
+                    break;
+                }
+            }
+        }
+        Ok(last_ns)
+    }
+
+    /// Whether a run has been judged for the last time.
+    pub(super) fn is_judged(&self, run: RunId) -> Result<bool, LedgerError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM events WHERE run = ?1 AND agent = ?2 AND boot = ?3
+                   AND substr(payload, 1, length(?4)) = ?4)";
+        let mut statement = self.connection.prepare_cached(sql).doing(&self.path, "read")?;
+        let wanted = params![run.0 as i64, COORDINATOR, COORDINATOR_BOOT, THINNED];
+        statement.query_row(wanted, |row| row.get(0)).doing(&self.path, "read")
+    }
+
+    /// How many events a run has, those of the coordinator among them.
+    pub fn event_count(&self, run: RunId) -> Result<u64, LedgerError> {
+        let mut statement =
+            self.connection.prepare_cached("SELECT count(*) FROM events WHERE run = ?1").doing(&self.path, "read")?;
+        statement
+            .query_row([run.0 as i64], |row| row.get::<_, i64>(0))
+            .map(|count| count as u64)
+            .doing(&self.path, "read")
     }
 
     /// Writes down that a run has been thinned out to its end.
@@ -115,13 +167,42 @@ impl Ledger {
         let mut vacuum = vacuum.doing(&self.path, "write to")?;
         let mut rows = vacuum.query([]).doing(&self.path, "write to")?;
         while rows.next().doing(&self.path, "write to")?.is_some() {}
+        drop(rows);
+        drop(vacuum);
         let left = pragma("freelist_count").doing(&self.path, "read")?;
         if left == 0 {
             // The file itself shrinks when its log is written back.
-            self.connection
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
-                .doing(&self.path, "write to")?;
+            if !self.fold_log()? {
+                tracing::warn!("somebody reads the ledger: its file shrinks when they have read it");
+            }
         }
         Ok(left as u64)
+    }
+}
+
+/// When something was that an agent told.
+fn instant_ns(event: &v1::Event) -> Option<u64> {
+    let at_ns = match event.body.as_ref()? {
+        Body::Interval(interval) => interval.end_ns,
+        Body::Host(sample) => sample.at_ns,
+        Body::Counters(counters) => counters.after_ns,
+        Body::Phase(phase) => phase.at_ns,
+        Body::Notice(notice) => notice.at_ns,
+        _ => 0,
+    };
+    Some(at_ns).filter(|at_ns| *at_ns > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Fact;
+    use super::*;
+
+    #[test]
+    fn a_judgement_is_known_by_how_it_begins() {
+        let judged = serde_json::Value::Null;
+        let fact =
+            Fact::Thinned { at_ns: 1, interval_ns: 1, origin_ns: 1, edges_ns: vec![], vufleet: String::new(), judged };
+        assert!(serde_json::to_vec(&fact).unwrap().starts_with(THINNED));
     }
 }
