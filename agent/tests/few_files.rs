@@ -29,6 +29,7 @@ async fn threads_without_a_runtime_refuse_the_run() {
         interval: Duration::from_secs(1),
         limit: None,
         threads: 64,
+        opening: None,
     };
     let (outlet, mut inbox) = Outlet::new();
     let _crew = Crew::muster(&plan, CommonClock::default(), outlet).unwrap();

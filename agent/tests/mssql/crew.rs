@@ -36,6 +36,7 @@ fn plan(port: u16, deadline: &str, sql: &str, limit: u64) -> CrewPlan {
         interval: Duration::from_millis(100),
         limit: Some(limit),
         threads: 1,
+        opening: None,
     }
 }
 

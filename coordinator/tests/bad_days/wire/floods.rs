@@ -246,7 +246,7 @@ async fn joined(
 async fn an_agent_that_takes_no_answers_is_cut_off() {
     let lab = Lab::new(&study::small(study::SIMULATED));
     let certs = Certs::new();
-    let mut coordinator = certs.coordinator(&lab, "");
+    let coordinator = certs.coordinator(&lab, "");
     let (events, outgoing) = tokio::sync::mpsc::channel(64);
     let hello = Hello { protocol: vufleet_proto::PROTOCOL, name: "a".to_owned(), boot: 1, ..Default::default() };
     events.send(Event { body: Some(event::Body::Hello(hello)), ..Default::default() }).await.unwrap();
