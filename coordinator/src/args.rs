@@ -159,7 +159,7 @@ impl FleetArgs {
 #[command(after_help = examples("vufleet run study.toml
   vufleet run study.toml --smoke
   vufleet run study.toml --set schedule.repetitions=3 --scale-time 0.1 --out results/short
-  vufleet run study.toml --coordinator http://127.0.0.1:7411 --wait-for-agents 4
+  vufleet run study.toml --coordinator https://lab1:7411 --certs certs/operator-alice --wait-for-agents 4
   vufleet run --resume last"))]
 pub struct Run {
     /// The study, a TOML file
@@ -189,7 +189,7 @@ pub struct Run {
 /// What the loss of an agent leads to; a run under way is invalid in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnAgentLoss {
-    /// Repeat the run's group when the agent is back or the others can carry it
+    /// Repeat the run's group when the agent is back, or with the others: after three leases, or one where it was told to end
     Repeat,
     /// Go on with the agents that are left
     Continue,
@@ -224,7 +224,7 @@ pub struct Plan {
 /// `check`.
 #[derive(Debug, Args)]
 #[command(after_help = examples("vufleet check study.toml
-  vufleet check study.toml --coordinator http://127.0.0.1:7411"))]
+  vufleet check study.toml --coordinator https://lab1:7411 --certs certs/operator-alice"))]
 pub struct Check {
     /// The study.
     #[command(flatten)]
@@ -257,8 +257,8 @@ pub struct SchemaBuild {
     /// The fleet.
     #[command(flatten)]
     pub fleet: FleetArgs,
-    /// Drop existing tables of the same names first. Without it complete tables are left alone (TPROC-C: they get the
-    /// indexes and procedures that they lack), and an unfinished build of TPROC-C goes on
+    /// Drop existing tables of the same names first. Without it tables that exist are refused, with two exceptions of TPROC-C:
+    /// complete ones get the indexes and procedures that they lack, and an unfinished build goes on
     #[arg(long)]
     pub replace: bool,
 }
@@ -277,7 +277,7 @@ pub struct SchemaOther {
 /// `coordinator`.
 #[derive(Debug, Args)]
 #[command(after_help = examples("vufleet coordinator
-  vufleet coordinator --listen 0.0.0.0:7411 --certs certs/coordinator --data /var/lib/vufleet
+  vufleet coordinator --listen 0.0.0.0:7411 --certs certs/coordinator-main --data /var/lib/vufleet
   vufleet coordinator --metrics 127.0.0.1:7412 --log-format json
   vufleet-agent --coordinator http://127.0.0.1:7411 --roles drive --name load-1"))]
 pub struct Coordinator {
@@ -318,7 +318,8 @@ pub struct CoordinatorArgs {
 
 /// `agents`.
 #[derive(Debug, Args)]
-#[command(after_help = examples("vufleet agents\n  vufleet agents --coordinator http://127.0.0.1:7411"))]
+#[command(after_help = examples("vufleet agents
+  vufleet agents --coordinator https://lab1:7411 --certs certs/operator-alice"))]
 pub struct Agents {
     /// The coordinator.
     #[command(flatten)]
@@ -327,7 +328,8 @@ pub struct Agents {
 
 /// `stop`.
 #[derive(Debug, Args)]
-#[command(after_help = examples("vufleet stop\n  vufleet stop 7 --coordinator http://127.0.0.1:7411"))]
+#[command(after_help = examples("vufleet stop
+  vufleet stop 20261201-1433-slow --coordinator https://lab1:7411 --certs certs/operator-alice"))]
 pub struct Stop {
     /// The study; without it, whatever runs
     #[arg(value_name = "ID")]

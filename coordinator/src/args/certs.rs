@@ -20,14 +20,14 @@ pub enum Certs {
     Init(Init),
     /// Issue a certificate: a directory with ca.crt, tls.crt and tls.key, for --certs of one process
     #[command(after_help = examples("vufleet certs issue coordinator --host lab1.example --host 10.0.0.7
-  vufleet certs issue agent load-1
+  vufleet certs issue agent load-1 --host load-1
   vufleet certs issue agent --any-name --days 90
   vufleet certs issue operator alice
-  scp -r certs/agent-load-1 load-1:/etc/vufleet/certs"))]
+  scp certs/agent-load-1/* root@load-1:/etc/vufleet/agent/"))]
     Issue(Issue),
     /// Tell of certificates whose they are, for which hosts and until when, and what is wrong with them (then the exit code is 1)
     #[command(after_help = examples("vufleet certs show
-  vufleet certs show /etc/vufleet/certs
+  vufleet certs show /etc/vufleet/agent
   vufleet certs show certs/agent-load-1/tls.crt"))]
     Show(Show),
 }
@@ -97,7 +97,7 @@ pub struct Issue {
     /// Days that it holds for, at most until its authority ends
     #[arg(long, value_name = "N", default_value_t = 365, value_parser = clap::value_parser!(u32).range(1..=36_500))]
     pub days: u32,
-    /// Replace the certificate and key in DIR/ROLE-NAME
+    /// Replace the certificate and key in DIR/ROLE-NAME. Hosts are not taken over from the old one: type every --host again
     #[arg(long)]
     pub replace: bool,
 }
