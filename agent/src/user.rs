@@ -556,6 +556,7 @@ mod tests {
                          script = \"read_write\"\n[[profiles]]\nvus = 1\n";
             let target = vufleet_scenarios::study::read(study, &Default::default()).unwrap().target;
             let plan = FloorPlan::<W> {
+                opening: None,
                 target,
                 statements: Rc::from([]),
                 shape: Rc::new(shape),

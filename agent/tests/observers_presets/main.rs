@@ -57,7 +57,7 @@ fn every_preset_is_seen_on_and_leaves_the_server_as_it_was() {
                 let growth = figure - first[name];
                 // On a busy machine some statement or other takes a millisecond and a half.
                 let expected = match *name {
-                    "events_recorded" if observer.contains("1500us") => growth >= 0,
+                    "events_recorded" if observer.contains("1500us") => true,
                     "events_recorded" => growth >= 3,
                     _ => growth == 0,
                 };

@@ -183,7 +183,7 @@ fn memory(job: &Job) -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1_024
 }
 
-fn bears_it(lab: &Lab, mut coordinator: Coordinator, victim: &Victim, certs: &str) {
+fn bears_it(lab: &Lab, coordinator: Coordinator, victim: &Victim, certs: &str) {
     let run = format!("run study.toml --coordinator {} {certs} --set schedule.measure=15s --out out", coordinator.url);
     let mut job = lab.start(&run);
     lab.await_load(&mut job, 1, 1);
@@ -246,7 +246,7 @@ async fn joined(
 async fn an_agent_that_takes_no_answers_is_cut_off() {
     let lab = Lab::new(&study::small(study::SIMULATED));
     let certs = Certs::new();
-    let coordinator = certs.coordinator(&lab, "");
+    let mut coordinator = certs.coordinator(&lab, "");
     let (events, outgoing) = tokio::sync::mpsc::channel(64);
     let hello = Hello { protocol: vufleet_proto::PROTOCOL, name: "a".to_owned(), boot: 1, ..Default::default() };
     events.send(Event { body: Some(event::Body::Hello(hello)), ..Default::default() }).await.unwrap();
