@@ -112,7 +112,7 @@ pub struct FleetArgs {
     /// Driving agents of the fleet on this machine; one observing agent comes with them
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=256), conflicts_with = "coordinator")]
     pub agents: u32,
-    /// Wait until this many agents are connected to the coordinator
+    /// Wait until this many agents are connected to the coordinator, 15 s at most
     #[arg(long, value_name = "N", default_value_t = 1, requires = "coordinator")]
     pub wait_for_agents: u32,
     /// Directory of the ledger and of the local agents' logs [default: vufleet-data]
@@ -159,7 +159,7 @@ impl FleetArgs {
 #[command(after_help = examples("vufleet run study.toml
   vufleet run study.toml --smoke
   vufleet run study.toml --set schedule.repetitions=3 --scale-time 0.1 --out results/short
-  vufleet run study.toml --coordinator https://lab1:7411 --certs certs/operator-alice --wait-for-agents 4
+  vufleet run study.toml --coordinator https://lab1:7411 --certs certs/operator-alice
   vufleet run --resume last"))]
 pub struct Run {
     /// The study, a TOML file

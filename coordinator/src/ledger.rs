@@ -69,8 +69,10 @@ impl Ledger {
     /// Opens an existing ledger for reading; somebody else may be writing meanwhile.
     pub fn read_only(dir: &Path) -> Result<Ledger, LedgerError> {
         let path = dir.join(FILE_NAME);
-        if !path.exists() {
-            return Err(LedgerError::Missing { path });
+        match path.try_exists() {
+            Ok(true) => {}
+            Ok(false) => return Err(LedgerError::Missing { path }),
+            Err(error) => return Err(LedgerError::Unreadable { path, error }),
         }
         let connection = open_for_reading(&path)?;
         schema::check_version(&connection, &path)?;

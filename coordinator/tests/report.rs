@@ -3,7 +3,7 @@
 mod synthetic;
 
 use synthetic::{
-    AGENTS, LOAD_S, Lab, MS, RAMP_UP_S, S, STATEMENTS, STUDY, T0, TPS, Tape, WINDOW_S, histogram, near, report_of,
+    AGENTS, LOAD_S, Lab, MS, RAMP_UP_S, S, STATEMENTS, STUDY, T0, TPS, Tape, WINDOW_S, boot, histogram, near, report_of,
 };
 use vufleet::analysis::verdict::Verdict;
 use vufleet::analysis::{Metric, RunReport};
@@ -215,6 +215,7 @@ fn in_both_roles() -> Tape {
     for (agent, _) in tape.events.iter_mut().filter(|(agent, _)| agent == "load-a") {
         agent.clone_from(&name);
     }
+    tape.facts().driving[0].boot = boot(&name);
     tape.facts().driving[0].name = name;
     tape
 }

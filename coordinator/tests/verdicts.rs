@@ -3,7 +3,7 @@
 mod synthetic;
 
 use synthetic::judged::{expect, judge, told};
-use synthetic::{AGENTS, LOAD_S, Lab, MS, S, STUDY, T0, Tape};
+use synthetic::{AGENTS, LOAD_S, Lab, MS, S, STUDY, T0, Tape, report_of};
 use vufleet::analysis::verdict::Verdict::{Degraded, Invalid, Valid};
 use vufleet::analysis::{Options, report};
 use vufleet::ledger::{Fact, MeasureFacts, RunEnd};
@@ -161,6 +161,22 @@ fn seconds_without_any_transaction() {
         tape.intervals().flat_map(|(_, it)| &mut it.kinds).for_each(|kind| kind.ok = 5);
     });
     expect(slow, Valid, "");
+}
+
+/// An agent that had joined the fleet and took no part added a hundred thousand transactions a second to a run, and ended another.
+#[test]
+fn figures_of_who_takes_no_part_are_left_out() {
+    let words = "agent evil sent figures that the run had not ordered from it; they are left out";
+    let plain = report_of(Tape::new(1)).runs.remove(0);
+    let failed = v1::Phase { kind: v1::phase::Kind::Failed as i32, message: "so".to_owned(), ..Default::default() };
+    let busy = Tape::new(1).interval("load-a", 10).clone();
+    for body in [Body::Interval(busy), Body::Phase(failed), Body::Counters(v1::Counters::default())] {
+        let mut tape = Tape::new(1);
+        tape.events.push(("evil".to_owned(), body));
+        let run = report_of(tape).runs.remove(0);
+        assert_eq!((run.verdict(), run.reasons[0].to_string().as_str()), (Degraded, words));
+        assert_eq!(run.metrics, plain.metrics);
+    }
 }
 
 /// Makes every transaction of some seconds fail, and takes the counters away.

@@ -276,7 +276,14 @@ impl Pilot {
     fn nobody(&self, here: usize) -> String {
         let wanted = self.job.agents;
         if here < wanted as usize {
-            return format!("{here} of {wanted} agents joined within {} s; look at their logs", MUSTER.as_secs());
+            let agents = self.core.registry.agents();
+            let names: Vec<&str> =
+                agents.iter().filter(|agent| agent.is_here()).map(|agent| agent.hello.name.as_str()).collect();
+            let who = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+            return format!(
+                "{here} of {wanted} agents are here after {} s{who}; start the others, or look at their logs",
+                MUSTER.as_secs()
+            );
         }
         let labels: Vec<String> = self.study.fleet.drive.iter().map(|(key, value)| format!("{key}={value}")).collect();
         if labels.is_empty() {

@@ -14,6 +14,14 @@ pub enum LedgerError {
         /// The file that was looked for.
         path: PathBuf,
     },
+    /// Whether there is one cannot be seen.
+    #[error("{}: {error}; read the ledger as its owner, for example with sudo -u vufleet", .path.display())]
+    Unreadable {
+        /// The file that was looked for.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
     /// Another process writes to the same directory.
     #[error(
         "{}: {holder} is writing to this ledger; submit to it with --coordinator, stop it, or choose another directory with --data",
@@ -130,7 +138,11 @@ impl LedgerError {
     pub fn is_of_all_runs(&self) -> bool {
         matches!(
             self,
-            LedgerError::Full { .. } | LedgerError::Closed | LedgerError::Io { .. } | LedgerError::Missing { .. }
+            LedgerError::Full { .. }
+                | LedgerError::Closed
+                | LedgerError::Io { .. }
+                | LedgerError::Missing { .. }
+                | LedgerError::Unreadable { .. }
         )
     }
 
