@@ -269,7 +269,7 @@ mod tests {
                           fcntl.lockf(f, fcntl.LOCK_EX)\nopen(sys.argv[2], 'w').write(str(os.getpid()))\n\
                           time.sleep(600)\n";
 
-    const SHORT: Limits = Limits { settled: Duration::from_secs(3), start: Duration::from_secs(30) };
+    const SHORT: Limits = Limits { settled: Duration::from_millis(1_500), start: Duration::from_secs(30) };
 
     fn await_held(directory: &Path, wanted: bool) {
         let begun = Instant::now();
@@ -377,7 +377,7 @@ mod tests {
     fn a_server_that_takes_longer_to_end_than_it_was_to_is_started_again() {
         let lab = Lab::new();
         let over = AtomicBool::new(false);
-        let later = format!("(sleep 2; {}) </dev/null >/dev/null 2>&1 &", lab.stopping());
+        let later = format!("(sleep 5; {}) </dev/null >/dev/null 2>&1 &", lab.stopping());
         // The other command is killed at its limit, after it has told the server to end.
         let killed = format!("setsid sh -c '{later}' & sleep 600");
         for (stop, limit) in [(later, Duration::from_secs(60)), (killed, Duration::from_secs(1))] {
