@@ -68,8 +68,10 @@ const NO_QUESTIONS: &[(&str, &str)] = &[
     ("LOAD DATA INFILE '/etc/passwd' INTO TABLE precious", "LOAD begins no question"),
     ("START TRANSACTION READ WRITE", "START begins no question"),
     ("FLUSH TABLES WITH READ LOCK", "FLUSH begins no question"),
-    ("GRANT ALL ON *.* TO guest@'%'", "GRANT begins no question"),
+    ("GRANT ALL ON precious TO guest", "GRANT begins no question"),
     ("SELECT NEXTVAL(numbers)", "it says NEXTVAL"),
+    ("SELECT SETVAL(numbers, 500)", "it says SETVAL"),
+    ("SELECT NEXT VALUE FOR numbers", "it says NEXT"),
     ("SELECT LOAD_FILE('/etc/passwd')", "it says LOAD_FILE"),
 ];
 
@@ -83,8 +85,6 @@ const WRITING: &[&str] = &[
     "SELECT reopens()",
     "SHOW TABLES WHERE writes() = 1",
     "SELECT draws()",
-    "SELECT SETVAL(numbers, 500)",
-    "SELECT NEXT VALUE FOR numbers",
 ];
 
 /// Answered or refused by the server: whichever, nothing is written.
