@@ -78,8 +78,11 @@ fn a_database_that_comes_back_is_waited_for() {
     assert!(holds.are_undoing());
     assert_eq!(holds.runs(), [1], "the coordinator still hears of it");
     // The first attempts find no directory; the last one is half a minute away.
-    std::fs::create_dir(path.parent().unwrap()).unwrap();
-    let database = database(&path);
+    let apart = directory.path().join("apart");
+    std::fs::create_dir(&apart).unwrap();
+    drop(database(&apart.join("db")));
+    std::fs::rename(&apart, path.parent().unwrap()).unwrap();
+    let database = rusqlite::Connection::open(&path).unwrap();
     assert_eq!(told(&mut inbox), (1, String::new()));
     assert_eq!(setting(&database), "off");
 }

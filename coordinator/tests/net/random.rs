@@ -187,7 +187,13 @@ fn whatever_happens_the_ledger_is_whole_and_no_load_is_left_alone() {
         site.await_quiet();
         eventually("the variant is undone", || is_undone(&site));
     }
-    drop(fleet.agents);
+    // What they have not handed over yet is not lost with them.
+    for agent in fleet.agents.values() {
+        agent.signal(Signal::SIGTERM);
+    }
+    for (_, agent) in std::mem::take(&mut fleet.agents) {
+        agent.end();
+    }
     let commits = pulse.commits();
     let killed = fleet.killed;
     site.dismiss(fleet.coordinator.unwrap());
