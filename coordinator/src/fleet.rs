@@ -30,7 +30,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 use vufleet_proto::v1::fleet_server::FleetServer;
 use vufleet_proto::v1::operator_server::OperatorServer;
-use vufleet_trust::address::Security;
+use vufleet_trust::address::{Security, stays_here};
 use vufleet_trust::identity::Role;
 use vufleet_trust::server::{self as door, Limits, Protocol};
 
@@ -138,7 +138,7 @@ pub async fn serve(listener: TcpListener, options: ServeOptions) -> anyhow::Resu
         tracing::warn!("{}", standing.sentence());
         registry.hold(standing.run.0);
     }
-    let exposed = options.security.scheme() == "http" && !address.ip().to_canonical().is_loopback();
+    let exposed = options.security.scheme() == "http" && !stays_here(address);
     let core = Arc::new(Core {
         exposed,
         ledger: ledger.identity()?,

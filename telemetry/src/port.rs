@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use anyhow::Context;
-use vufleet_trust::address::{Plaintext, Security};
+use vufleet_trust::address::{Plaintext, Security, stays_here};
 use vufleet_trust::credentials::Credentials;
 use vufleet_trust::identity::Role;
 use vufleet_trust::server::{Limits, Options, Protocol, incoming};
@@ -30,7 +30,7 @@ pub struct Port {
 /// # Errors
 /// Plaintext beyond loopback that nobody has asked for.
 pub fn check(address: SocketAddr, security: &Security) -> Result<(), String> {
-    if *security != Security::Plaintext(Plaintext::Loopback) || is_loopback(address) {
+    if *security != Security::Plaintext(Plaintext::Loopback) || stays_here(address) {
         return Ok(());
     }
     Err(format!(
@@ -48,7 +48,7 @@ impl Port {
         let listener = TcpListener::bind(address)
             .with_context(|| format!("cannot show metrics at {address}; choose another address with --metrics"))?;
         listener.set_nonblocking(true).context("the socket of --metrics cannot be used")?;
-        let security = if is_loopback(address) { Security::Plaintext(Plaintext::Loopback) } else { security.clone() };
+        let security = if stays_here(address) { Security::Plaintext(Plaintext::Loopback) } else { security.clone() };
         if let Security::Certificates(directory) = &security {
             Credentials::load(directory, role)?;
         }
@@ -74,10 +74,6 @@ impl Port {
         .context("no thread to show metrics; raise the limits of threads and open files")?;
         Ok(format!("{scheme}://{address}"))
     }
-}
-
-fn is_loopback(address: SocketAddr) -> bool {
-    address.ip().to_canonical().is_loopback()
 }
 
 #[cfg(test)]

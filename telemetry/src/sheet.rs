@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, prometheus_text};
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder, prometheus_text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
@@ -47,15 +47,7 @@ impl Sheet<'_> {
         help: &str,
         each: impl IntoIterator<Item = (&'l [Label<'l>], f64)>,
     ) -> fmt::Result {
-        let mut each = each.into_iter().peekable();
-        if each.peek().is_none() {
-            return Ok(());
-        }
-        let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for (labels, value) in each {
-            metric.encode_family(&labels)?.encode_gauge(&value)?;
-        }
-        Ok(())
+        self.family(name, help, MetricType::Gauge, each, |mut metric, value| metric.encode_gauge(&value))
     }
 
     /// How large things were, by bounds.
@@ -75,13 +67,27 @@ impl Sheet<'_> {
         help: &str,
         each: impl IntoIterator<Item = (&'l [Label<'l>], f64)>,
     ) -> fmt::Result {
+        self.family(name, help, MetricType::Counter, each, |mut metric, value| {
+            metric.encode_counter::<[Label<'_>; 0], f64, f64>(&value, None)
+        })
+    }
+
+    /// One metric for each of several; none of it where there are none, for a name without a value is no metric.
+    fn family<'l>(
+        &mut self,
+        name: &str,
+        help: &str,
+        kind: MetricType,
+        each: impl IntoIterator<Item = (&'l [Label<'l>], f64)>,
+        write: impl Fn(MetricEncoder<'_>, f64) -> fmt::Result,
+    ) -> fmt::Result {
         let mut each = each.into_iter().peekable();
         if each.peek().is_none() {
             return Ok(());
         }
-        let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
+        let mut metric = self.encoder.encode_descriptor(name, help, None, kind)?;
         for (labels, value) in each {
-            metric.encode_family(&labels)?.encode_counter::<[Label<'_>; 0], f64, f64>(&value, None)?;
+            write(metric.encode_family(&labels)?, value)?;
         }
         Ok(())
     }

@@ -84,7 +84,7 @@ impl Security {
     /// # Errors
     /// Plaintext beyond loopback.
     pub fn listen(&self, address: SocketAddr, flag: &str) -> Result<(), Mistake> {
-        if *self == Security::Plaintext(Plaintext::Loopback) && !address.ip().to_canonical().is_loopback() {
+        if *self == Security::Plaintext(Plaintext::Loopback) && !stays_here(address) {
             return Err(Mistake(format!(
                 "{flag} {address} is not a loopback address and the service would be plaintext, database passwords \
                  included; add --certs DIR (`vufleet certs` makes certificates), or --insecure on a network that is yours \
@@ -93,6 +93,11 @@ impl Security {
         }
         Ok(())
     }
+}
+
+/// Whether only this machine reaches what listens at an address.
+pub fn stays_here(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
 }
 
 fn host_of<'a>(authority: &'a str, text: &str, scheme: &str) -> Result<&'a str, Mistake> {
