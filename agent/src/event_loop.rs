@@ -14,9 +14,10 @@ mod resolve;
 mod socket;
 mod wakers;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::pin;
+use std::task::Poll;
 
 use vufleet_scenarios::session::Session;
 
@@ -60,6 +61,19 @@ pub fn spawn(future: impl Future<Output = ()> + 'static) {
     Core::here().expect("tasks are spawned inside of a loop").spawn(Box::pin(future));
 }
 
+/// Lets the other tasks have their turn first.
+pub async fn yield_now() {
+    let mut yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// A task, to be woken by its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task(u32);
@@ -77,3 +91,6 @@ impl Task {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,14 +2,14 @@
 //! whatever happened to its connection.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Semaphore;
 use vufleet_scenarios::session::{Fault, FaultKind, Session, Stmt};
 use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{Pacing, Target};
@@ -80,7 +80,8 @@ pub struct Floor<W: Workload> {
     /// How and to what the first session connected.
     pub reached: RefCell<Option<Reached>>,
     stage: Cell<Stage>,
-    changed: Notify,
+    /// The users, for whom a change of the stage may end a wait.
+    users: RefCell<Vec<Task>>,
 }
 
 /// How the target was reached, for reports.
@@ -155,7 +156,7 @@ impl<W: Workload> Floor<W> {
             remarks: RefCell::default(),
             reached: RefCell::new(None),
             stage: Cell::new(Stage::Connecting),
-            changed: Notify::new(),
+            users: RefCell::default(),
         })
     }
 
@@ -169,32 +170,26 @@ impl<W: Workload> Floor<W> {
         if self.stage.get() != Stage::Stopping {
             self.stage.set(stage);
         }
-        self.changed.notify_waiters();
+        self.users.borrow().iter().copied().for_each(Task::wake);
     }
 
     /// Waits for the start. False when there will be none.
     async fn started(&self) -> bool {
-        loop {
-            match self.stage() {
-                Stage::Connecting => self.changed.notified().await,
-                Stage::Running => return true,
-                Stage::Stopping => return false,
-            }
-        }
+        poll_fn(|_| match self.stage() {
+            Stage::Connecting => Poll::Pending,
+            Stage::Running => Poll::Ready(true),
+            Stage::Stopping => Poll::Ready(false),
+        })
+        .await
     }
 
     /// Does something unless the stop comes first.
     async fn unless_stopped<T>(&self, mut what: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-        loop {
-            if self.stage() == Stage::Stopping {
-                return None;
-            }
-            tokio::select! {
-                biased;
-                done = &mut what => return Some(done),
-                () = self.changed.notified() => {}
-            }
-        }
+        poll_fn(|context| match self.stage() {
+            Stage::Stopping => Poll::Ready(None),
+            Stage::Connecting | Stage::Running => what.as_mut().poll(context).map(Some),
+        })
+        .await
     }
 
     /// When the next transaction, of that kind, is due, once it is. Only the arrivals of an open rate have a schedule: where
@@ -249,7 +244,7 @@ impl Local {
     /// Runs a database call unless the session has to be given up first. The call is pinned by the caller: a future that is
     /// handed over by value is stored twice.
     async fn guard<T>(&self, mut call: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-        std::future::poll_fn(|context| {
+        poll_fn(|context| {
             if self.killed.take() {
                 return Poll::Ready(None);
             }
@@ -318,8 +313,9 @@ impl<S: Session, W: Workload> User<S, W> {
 
     /// The whole life: connect at `connect_at`, `connected`, work until the stop or the limit, say goodbye. What is done with in a
     /// moment or seldom is boxed: a user takes the memory of the longest of its waits.
-    pub async fn live(mut self, connect_at: Instant, connected: impl FnOnce(Option<u64>)) {
+    pub async fn live(&mut self, connect_at: Instant, connected: impl FnOnce(Option<u64>)) {
         self.local.task.set(Task::current());
+        self.floor.users.borrow_mut().extend(Task::current());
         if !Box::pin(self.enter(connect_at, connected)).await {
             return;
         }
@@ -606,7 +602,7 @@ mod tests {
             let mut user = User::<S, W>::new(floor, Rc::default(), seat);
             let transaction = size_of_val(&user.transact(0, Instant::now()));
             let (itself, session, workload) = (size_of_val(&user), size_of::<Measured<S>>(), size_of::<W>());
-            let bytes = size_of_val(&user.live(Instant::now(), |_| ()));
+            let bytes = size_of_val(&async move { user.live(Instant::now(), |_| ()).await });
             println!(
                 "a user with {} doing {}: {bytes} bytes, {itself} of them itself (session {session}, workload \
                  {workload}), a transaction {transaction}",

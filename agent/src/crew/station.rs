@@ -139,7 +139,7 @@ impl<W: Workload> Shift<W> {
             connected.changed.notify_one();
         }
         for (index, (place, seat)) in self.station.seats.iter().enumerate() {
-            let user = User::<S, W>::new(Rc::clone(&self.floor), Rc::clone(&self.locals[index]), *seat);
+            let mut user = User::<S, W>::new(Rc::clone(&self.floor), Rc::clone(&self.locals[index]), *seat);
             let at = begin + gap.mul_f64(*place as f64);
             let (present, connected) = (Present::new(&self.users), Rc::clone(connected));
             event_loop::spawn(async move {

@@ -187,7 +187,8 @@ impl Core {
 
     /// Polls every task that stands in the queue now. Returns what the main task ended with.
     pub(super) fn run_ready<F: Future>(&self, mut main: Pin<&mut F>) -> Option<F::Output> {
-        for _ in 0..self.ready.borrow().len() {
+        let count = self.ready.borrow().len();
+        for _ in 0..count {
             let task = self.ready.borrow_mut().pop_front()?;
             if task != MAIN {
                 self.poll_task(task);
