@@ -283,16 +283,23 @@ impl Core {
 
     fn happened(&self, source: u32, flags: EpollFlags) {
         let over = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
-        let (reader, writer) = {
-            let mut sources = self.sources.borrow_mut();
-            let Some(source) = sources.get_mut(source) else { return };
-            source.closed |= flags.intersects(over);
-            let readable = flags.intersects(over | EpollFlags::EPOLLIN);
-            source.readable |= readable;
-            let writable = flags.intersects(over | EpollFlags::EPOLLOUT);
-            (readable.then(|| source.reader.take()), writable.then(|| source.writer.take()))
-        };
-        for watch in [reader, writer].into_iter().flatten().flatten() {
+        let (mut reader, mut writer) = (None, None);
+        if let Some(source) = self.sources.borrow_mut().get_mut(source) {
+            let closed = flags.intersects(over);
+            source.closed |= closed;
+            if closed || flags.contains(EpollFlags::EPOLLIN) {
+                source.readable = true;
+                reader = source.reader.take();
+            }
+            if closed || flags.contains(EpollFlags::EPOLLOUT) {
+                writer = source.writer.take();
+            }
+        }
+        // Others may be woken here who register sources of their own.
+        if let Some(watch) = reader {
+            self.notify(watch);
+        }
+        if let Some(watch) = writer {
             self.notify(watch);
         }
     }
