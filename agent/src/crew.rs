@@ -179,12 +179,8 @@ impl Crew {
             let (order, order_inbox) = mpsc::unbounded_channel();
             let (kill, kills) = mpsc::unbounded_channel();
             let own: Vec<(usize, Seat)> = seats.iter().copied().enumerate().skip(thread).step_by(threads).collect();
-            let posts: Vec<Arc<Post>> = own.iter().map(|_| Arc::default()).collect();
-            watched.extend(posts.iter().enumerate().map(|(seat, post)| Watched {
-                post: Arc::clone(post),
-                thread: kill.clone(),
-                seat,
-            }));
+            let posts: Arc<[Post]> = own.iter().map(|_| Post::default()).collect();
+            watched.push(Watched { posts: Arc::clone(&posts), thread: kill });
             let station = station::Station {
                 plan: plan.clone(),
                 seats: own,

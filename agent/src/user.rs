@@ -21,7 +21,7 @@ use crate::fine::{self, FineSleep};
 use crate::measured::Measured;
 use crate::pace::{Keyed, Person};
 use crate::recorder::{End, Finished, Recorder, nanos};
-use crate::watchdog::Post;
+use crate::watchdog::{Kill, Post};
 
 /// Retries of one transaction, at most.
 const MAX_RETRIES: u32 = 10;
@@ -79,9 +79,10 @@ pub struct Floor<W: Workload> {
     pub remarks: RefCell<Remarks>,
     /// How and to what the first session connected.
     pub reached: RefCell<Option<Reached>>,
+    /// What the watchdog reads, seat by seat.
+    posts: Arc<[Post]>,
+    places: Box<[Place]>,
     stage: Cell<Stage>,
-    /// The users, for whom a change of the stage may end a wait.
-    users: RefCell<Vec<Task>>,
 }
 
 /// How the target was reached, for reports.
@@ -133,6 +134,8 @@ pub struct FloorPlan<W: Workload> {
     pub epoch: Instant,
     /// How many sessions may be in the middle of connecting.
     pub doors: usize,
+    /// What the watchdog reads, one for each seat.
+    pub posts: Arc<[Post]>,
 }
 
 impl<W: Workload> Floor<W> {
@@ -156,7 +159,8 @@ impl<W: Workload> Floor<W> {
             remarks: RefCell::default(),
             reached: RefCell::new(None),
             stage: Cell::new(Stage::Connecting),
-            users: RefCell::default(),
+            places: plan.posts.iter().map(|_| Place::default()).collect(),
+            posts: plan.posts,
         })
     }
 
@@ -170,7 +174,25 @@ impl<W: Workload> Floor<W> {
         if self.stage.get() != Stage::Stopping {
             self.stage.set(stage);
         }
-        self.users.borrow().iter().copied().for_each(Task::wake);
+        self.places.iter().filter_map(|place| place.task.get()).for_each(Task::wake);
+    }
+
+    /// Makes a user give its session up, whatever it waits for.
+    pub fn kill(&self, seat: Kill) {
+        self.places[seat].killed.set(true);
+        self.places[seat].task.get().into_iter().for_each(Task::wake);
+    }
+
+    /// Runs a database call of a user unless the session has to be given up first. The call is pinned by the caller: a future that is
+    /// handed over by value is stored twice.
+    async fn guard<T>(&self, seat: Kill, mut call: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+        poll_fn(|context| {
+            if self.places[seat].killed.take() {
+                return Poll::Ready(None);
+            }
+            call.as_mut().poll(context).map(Some)
+        })
+        .await
     }
 
     /// Waits for the start. False when there will be none.
@@ -220,38 +242,12 @@ impl<W: Workload> Floor<W> {
     }
 }
 
-/// One seat's own state on its thread, reachable for the watchdog's last resort.
-#[derive(Default)]
-pub struct Local {
-    /// What the watchdog reads.
-    pub post: Arc<Post>,
-    killed: Cell<bool>,
+/// A user's place on its thread, reachable for the watchdog's last resort.
+#[derive(Debug, Default)]
+struct Place {
+    /// None before it has come and after it has gone.
     task: Cell<Option<Task>>,
-}
-
-impl Local {
-    /// A seat that the watchdog reads from `post`.
-    pub fn new(post: Arc<Post>) -> Self {
-        Local { post, ..Local::default() }
-    }
-
-    /// Makes the user give its session up, whatever it waits for.
-    pub fn kill(&self) {
-        self.killed.set(true);
-        self.task.get().into_iter().for_each(Task::wake);
-    }
-
-    /// Runs a database call unless the session has to be given up first. The call is pinned by the caller: a future that is
-    /// handed over by value is stored twice.
-    async fn guard<T>(&self, mut call: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-        poll_fn(|context| {
-            if self.killed.take() {
-                return Poll::Ready(None);
-            }
-            call.as_mut().poll(context).map(Some)
-        })
-        .await
-    }
+    killed: Cell<bool>,
 }
 
 /// How long to wait before attempt `attempt` (1 is the first repeat).
@@ -296,7 +292,8 @@ impl Turn for Paced {
 /// A session's user.
 pub struct User<S: Session, W: Workload> {
     floor: Rc<Floor<W>>,
-    local: Rc<Local>,
+    /// Its number on its thread.
+    place: u32,
     workload: W,
     person: Person,
     session: Option<Measured<S>>,
@@ -305,17 +302,24 @@ pub struct User<S: Session, W: Workload> {
 }
 
 impl<S: Session, W: Workload> User<S, W> {
-    /// Takes a seat.
-    pub fn new(floor: Rc<Floor<W>>, local: Rc<Local>, seat: Seat) -> Self {
+    /// Takes a seat, the `place`-th of its thread.
+    pub fn new(floor: Rc<Floor<W>>, place: u32, seat: Seat) -> Self {
         let workload = W::seat(Rc::clone(&floor.shape), seat);
-        User { floor, local, workload, person: Person::new(&seat), session: None, failures: 0 }
+        User { floor, place, workload, person: Person::new(&seat), session: None, failures: 0 }
+    }
+
+    fn place(&self) -> Kill {
+        self.place as Kill
+    }
+
+    fn post(&self) -> &Post {
+        &self.floor.posts[self.place()]
     }
 
     /// The whole life: connect at `connect_at`, `connected`, work until the stop or the limit, say goodbye. What is done with in a
     /// moment or seldom is boxed: a user takes the memory of the longest of its waits.
     pub async fn live(&mut self, connect_at: Instant, connected: impl FnOnce(Option<u64>)) {
-        self.local.task.set(Task::current());
-        self.floor.users.borrow_mut().extend(Task::current());
+        self.floor.places[self.place()].task.set(Task::current());
         if !Box::pin(self.enter(connect_at, connected)).await {
             return;
         }
@@ -403,9 +407,10 @@ impl<S: Session, W: Workload> User<S, W> {
     /// `start`: of the transaction, whose deadline all its attempts share.
     async fn attempt(&mut self, kind: usize, start: Instant) -> Attempt {
         let Some(session) = &mut self.session else { return Attempt::Over(End::Failed) };
-        self.local.post.busy(nanos(start.saturating_duration_since(self.floor.epoch)));
-        let result = self.local.guard(pin!(self.workload.run(session))).await;
-        self.local.post.idle();
+        let (floor, place) = (&*self.floor, self.place as Kill);
+        floor.posts[place].busy(nanos(start.saturating_duration_since(floor.epoch)));
+        let result = floor.guard(place, pin!(self.workload.run(session))).await;
+        floor.posts[place].idle();
         let dropped = result.is_none();
         let fault = match result {
             Some(Ok(outcome)) => return Attempt::Done(outcome),
@@ -430,9 +435,10 @@ impl<S: Session, W: Workload> User<S, W> {
     async fn clean_up(&mut self, kind: usize) {
         let Some(session) = &mut self.session else { return };
         self.floor.recorder.borrow_mut().tally.fault_rollback(kind);
-        self.local.post.busy(nanos(self.floor.epoch.elapsed()));
-        let result = self.local.guard(pin!(session.rollback())).await;
-        self.local.post.idle();
+        let (floor, place) = (&*self.floor, self.place as Kill);
+        floor.posts[place].busy(nanos(floor.epoch.elapsed()));
+        let result = floor.guard(place, pin!(session.rollback())).await;
+        floor.posts[place].idle();
         if !matches!(result, Some(Ok(()))) {
             return self.lose(kind);
         }
@@ -528,7 +534,7 @@ impl<S: Session, W: Workload> User<S, W> {
     }
 
     fn seat(&mut self, session: Measured<S>) {
-        self.local.post.reach_by(session.interrupt());
+        self.post().reach_by(session.interrupt());
         self.floor.connected.set(self.floor.connected.get() + 1);
         self.floor
             .reached
@@ -558,6 +564,7 @@ impl<S: Session, W: Workload> Drop for User<S, W> {
     /// A user that died in mid-transaction has no session any more.
     fn drop(&mut self) {
         self.unseat().into_iter().for_each(Session::discard);
+        self.floor.places[self.place()].task.set(None);
     }
 }
 
@@ -596,10 +603,11 @@ mod tests {
                 arrivals: None,
                 epoch: Instant::now(),
                 doors: 1,
+                posts: Arc::new([Post::default()]),
             };
             let floor = Floor::new(plan, Recorder::new(Tally::new(1, false), Instant::now()));
             let seat = Seat { seed: 1, vu: 0, session: 0, vus: 1, sessions_per_vu: 1, run: 1 };
-            let mut user = User::<S, W>::new(floor, Rc::default(), seat);
+            let mut user = User::<S, W>::new(floor, 0, seat);
             let transaction = size_of_val(&user.transact(0, Instant::now()));
             let (itself, session, workload) = (size_of_val(&user), size_of::<Measured<S>>(), size_of::<W>());
             let bytes = size_of_val(&async move { user.live(Instant::now(), |_| ()).await });

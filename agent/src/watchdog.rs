@@ -6,6 +6,7 @@
 //! [`GRACE`] is the session dropped. Looking never waits for the database: one that does not answer holds up the stopping,
 //! not the dropping.
 
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -50,14 +51,12 @@ impl Post {
 /// Names a seat to the thread that serves it: which one is to give its session up.
 pub type Kill = usize;
 
-/// One watched session.
+/// The sessions of one thread.
 pub struct Watched {
-    /// What its user tells.
-    pub post: Arc<Post>,
-    /// The thread that serves it.
+    /// What their users tell, seat by seat.
+    pub posts: Arc<[Post]>,
+    /// Who serves them.
     pub thread: mpsc::UnboundedSender<Kill>,
-    /// Its number in that thread.
-    pub seat: usize,
 }
 
 /// The watchdog of one crew.
@@ -87,52 +86,57 @@ impl Watchdog {
     }
 
     /// Watches until [`over`](Watchdog::over). The spare connection is opened now, while the server still lets us in.
-    pub async fn watch<S: Session>(&self, target: &Target, seats: &[Watched]) {
+    pub async fn watch<S: Session>(&self, target: &Target, threads: &[Watched]) {
         let (late, inbox) = mpsc::unbounded_channel();
-        tokio::join!(self.look_around(seats, late), stop_late::<S>(target, inbox));
+        tokio::join!(self.look_around(threads, late), stop_late::<S>(target, inbox));
     }
 
-    async fn look_around(&self, seats: &[Watched], late: mpsc::UnboundedSender<Late>) {
-        let mut stopped: Vec<Option<(u64, Instant)>> = vec![None; seats.len()];
+    async fn look_around(&self, threads: &[Watched], late: mpsc::UnboundedSender<Late>) {
+        let mut stopped: Vec<Stopped> = threads.iter().map(|_| Stopped::new()).collect();
         while !self.over.load(Ordering::Relaxed) {
             fine::sleep(ROUND).await;
-            for (watched, stopped) in seats.iter().zip(&mut stopped) {
-                self.look(watched, stopped, &late);
+            for (watched, stopped) in threads.iter().zip(&mut stopped) {
+                for seat in 0..watched.posts.len() {
+                    self.look(watched, seat, stopped, &late);
+                }
             }
         }
     }
 
-    fn look(&self, watched: &Watched, stopped: &mut Option<(u64, Instant)>, late: &mpsc::UnboundedSender<Late>) {
-        let since = watched.post.busy_since.load(Ordering::Relaxed);
+    fn look(&self, watched: &Watched, seat: usize, stopped: &mut Stopped, late: &mpsc::UnboundedSender<Late>) {
+        let since = watched.posts[seat].busy_since.load(Ordering::Relaxed);
         let late_at =
             since.saturating_add(self.deadline.as_nanos() as u64).min(self.all_out_ns.load(Ordering::Relaxed));
         if since == 0 || (self.epoch.elapsed().as_nanos() as u64) < late_at {
-            *stopped = None;
+            if !stopped.is_empty() {
+                stopped.remove(&seat);
+            }
             return;
         }
-        match *stopped {
-            Some((transaction, at)) if transaction == since => {
-                if at.elapsed() >= GRACE && watched.thread.send(watched.seat).is_err() {
-                    tracing::debug!(seat = watched.seat, "the thread of a late session has ended");
+        match stopped.get(&seat) {
+            Some((transaction, at)) if *transaction == since => {
+                if at.elapsed() >= GRACE && watched.thread.send(seat).is_err() {
+                    tracing::debug!(seat, "the thread of a late session has ended");
                 }
             }
             _ => {
                 let at = Instant::now();
-                *stopped = Some((since, at));
-                if late.send(Late { post: Arc::clone(&watched.post), since, at }).is_err() {
-                    tracing::debug!(
-                        seat = watched.seat,
-                        "a late session is only dropped: nobody stops queries any more"
-                    );
+                stopped.insert(seat, (since, at));
+                if late.send(Late { posts: Arc::clone(&watched.posts), seat, since, at }).is_err() {
+                    tracing::debug!(seat, "a late session is only dropped: nobody stops queries any more");
                 }
             }
         }
     }
 }
 
+/// Which transactions of a thread were to be stopped, by seat: when they began, and when they were found late.
+type Stopped = HashMap<usize, (u64, Instant)>;
+
 /// A transaction that is to be stopped.
 struct Late {
-    post: Arc<Post>,
+    posts: Arc<[Post]>,
+    seat: usize,
     /// When it began, as its post has it.
     since: u64,
     /// When it was found late.
@@ -140,9 +144,13 @@ struct Late {
 }
 
 impl Late {
+    fn post(&self) -> &Post {
+        &self.posts[self.seat]
+    }
+
     /// How long stopping it still makes sense: until its session is dropped.
     fn left(&self) -> Option<Duration> {
-        let still_there = self.post.busy_since.load(Ordering::Relaxed) == self.since;
+        let still_there = self.post().busy_since.load(Ordering::Relaxed) == self.since;
         GRACE.checked_sub(self.at.elapsed()).filter(|_| still_there)
     }
 }
@@ -151,7 +159,7 @@ impl Late {
 async fn stop_late<S: Session>(target: &Target, mut inbox: mpsc::UnboundedReceiver<Late>) {
     let mut spare = Spare::<S>::open(target).await;
     while let Some(late) = inbox.recv().await {
-        let interrupt = late.post.interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+        let interrupt = late.post().interrupt.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
         if let Some(left) = late.left() {
             spare.stop(interrupt, left).await;
         }
@@ -184,7 +192,7 @@ impl<'a, S: Session> Spare<'a, S> {
 
     async fn stop(&mut self, interrupt: Option<Interrupt>, patience: Duration) {
         match interrupt {
-            Some(Interrupt::Call(call)) => call(),
+            Some(Interrupt::Call(call)) => call.stop(),
             Some(Interrupt::Statement(sql)) => {
                 match fine::timeout(patience, self.send(&sql)).await {
                     Some(Ok(())) => {}

@@ -195,9 +195,21 @@ pub enum Interrupt {
     /// Send this statement on another connection of the same login.
     Statement(Arc<str>),
     /// Call this; it returns at once.
-    Call(Arc<dyn Fn() + Send + Sync>),
+    Call(Arc<dyn Stop>),
     /// Nothing can be done but dropping the session.
     None,
+}
+
+/// Something that stops a query when it is told to.
+pub trait Stop: Send + Sync {
+    /// Stops it. Returns at once.
+    fn stop(&self);
+}
+
+impl<F: Fn() + Send + Sync> Stop for F {
+    fn stop(&self) {
+        self();
+    }
 }
 
 /// Rows to load, one at a time, each lent to `put` so that no row is allocated.

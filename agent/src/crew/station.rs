@@ -15,7 +15,7 @@ use super::{CrewPlan, Order, Part, Report};
 use crate::event_loop;
 use crate::fine::FineSleep;
 use crate::recorder::{Recorder, Tally};
-use crate::user::{Floor, FloorPlan, Local, Stage, User};
+use crate::user::{Floor, FloorPlan, Stage, User};
 use crate::watchdog::{Kill, Post};
 
 /// Sessions of one agent in the middle of connecting.
@@ -31,7 +31,7 @@ pub(super) struct Station {
     pub(super) plan: CrewPlan,
     /// With each seat's place among the agent's: sessions open in that order.
     pub(super) seats: Vec<(usize, Seat)>,
-    pub(super) posts: Vec<Arc<Post>>,
+    pub(super) posts: Arc<[Post]>,
     pub(super) threads: usize,
     pub(super) epoch: Instant,
     pub(super) arrivals: Option<async_channel::Receiver<Instant>>,
@@ -66,7 +66,6 @@ fn give_up(reports: &mpsc::UnboundedSender<Report>, error: &std::io::Error) {
 struct Shift<W: Workload> {
     station: Station,
     floor: Rc<Floor<W>>,
-    locals: Vec<Rc<Local>>,
     users: Rc<Users>,
     kinds: usize,
     tick: u64,
@@ -89,11 +88,10 @@ impl<W: Workload> Shift<W> {
             arrivals: station.arrivals.clone(),
             epoch: station.epoch,
             doors: (CONNECTING_AT_ONCE / station.threads).max(1),
+            posts: Arc::clone(&station.posts),
         };
         let floor = Floor::new(plan, Recorder::new(Tally::new(kinds, separate), Instant::now()));
-        let posts = station.posts.iter();
-        let locals = posts.map(|post| Rc::new(Local::new(Arc::clone(post)))).collect();
-        Shift { station, floor, locals, users: Rc::default(), kinds, tick: 0, start: None, shown: 0 }
+        Shift { station, floor, users: Rc::default(), kinds, tick: 0, start: None, shown: 0 }
     }
 
     async fn work<S: Session>(mut self) {
@@ -110,7 +108,7 @@ impl<W: Workload> Shift<W> {
                     }
                     Some(Order::Stop) | None => self.stop(),
                 },
-                Some(seat) = self.station.kills.recv() => self.locals[seat].kill(),
+                Some(seat) = self.station.kills.recv() => self.floor.kill(seat),
                 () = self.users.left.notified() => self.users_left(),
                 () = FineSleep::until(cut_at.unwrap_or_else(Instant::now)), if cut_at.is_some() => self.cut(),
                 () = connected.changed.notified() => self.tell_connected(&connected),
@@ -134,13 +132,14 @@ impl<W: Workload> Shift<W> {
 
     fn seat_users<S: Session>(&mut self, begin: Instant, connected: &Rc<Connected>) {
         let gap = Duration::from_secs_f64(1.0 / self.station.plan.study.schedule.connect_rate);
-        connected.missing.set(self.station.seats.len());
-        if self.station.seats.is_empty() {
+        let seats = std::mem::take(&mut self.station.seats);
+        connected.missing.set(seats.len());
+        if seats.is_empty() {
             connected.changed.notify_one();
         }
-        for (index, (place, seat)) in self.station.seats.iter().enumerate() {
-            let mut user = User::<S, W>::new(Rc::clone(&self.floor), Rc::clone(&self.locals[index]), *seat);
-            let at = begin + gap.mul_f64(*place as f64);
+        for (index, (turn, seat)) in (0..).zip(seats) {
+            let mut user = User::<S, W>::new(Rc::clone(&self.floor), index, seat);
+            let at = begin + gap.mul_f64(turn as f64);
             let (present, connected) = (Present::new(&self.users), Rc::clone(connected));
             event_loop::spawn(async move {
                 let _present = present;
@@ -351,7 +350,7 @@ mod tests {
         let (_kill, kills) = mpsc::unbounded_channel();
         let (reports, mut inbox) = mpsc::unbounded_channel();
         let seats = plan.seats().into_iter().enumerate().collect();
-        let posts = vec![Arc::default(), Arc::default(), Arc::default()];
+        let posts = (0..3).map(|_| Post::default()).collect();
         let (epoch, sessions) = (Instant::now(), Arc::default());
         let station =
             Station { plan, seats, posts, threads: 1, epoch, arrivals: None, orders, kills, reports, sessions };

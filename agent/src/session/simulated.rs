@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 use tokio::sync::Notify;
-use vufleet_scenarios::session::{Access, Dialect, Fault, FaultKind, Interrupt, Rows, Session, Source, Stmt, Value};
+use vufleet_scenarios::session::{Access, Dialect, Fault, FaultKind, Interrupt, Rows, Session, Source, Stmt, Stop, Value};
 use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{ServiceDistribution, Simulated, Target};
 
@@ -23,9 +23,19 @@ pub struct SimulatedSession {
     behaviour: Arc<Simulated>,
     statements: Rc<[Statement]>,
     /// Exists once somebody may want to interrupt.
-    interrupted: OnceCell<Arc<Notify>>,
+    interrupted: OnceCell<Arc<Interrupted>>,
     in_transaction: bool,
     lost: bool,
+}
+
+/// What another thread ends a service time by.
+#[derive(Default)]
+struct Interrupted(Notify);
+
+impl Stop for Interrupted {
+    fn stop(&self) {
+        self.0.notify_waiters();
+    }
 }
 
 impl SimulatedSession {
@@ -59,7 +69,7 @@ impl SimulatedSession {
         };
         tokio::select! {
             biased;
-            () = interrupted.notified() => Err(Fault::new(FaultKind::Deadline, "the simulated query was interrupted")),
+            () = interrupted.0.notified() => Err(Fault::new(FaultKind::Deadline, "the simulated query was interrupted")),
             () = fine::sleep(service) => Ok(()),
         }
     }
@@ -161,7 +171,7 @@ impl Session for SimulatedSession {
 
     fn interrupt(&self) -> Interrupt {
         let interrupted = Arc::clone(self.interrupted.get_or_init(Arc::default));
-        Interrupt::Call(Arc::new(move || interrupted.notify_waiters()))
+        Interrupt::Call(interrupted)
     }
 
     fn version(&self) -> String {

@@ -91,7 +91,7 @@ async fn stop<S: Session>(interrupt: Interrupt, target: &Target) -> Result<(), F
     match interrupt {
         Interrupt::None => Ok(()),
         Interrupt::Call(call) => {
-            call();
+            call.stop();
             Ok(())
         }
         Interrupt::Statement(sql) => {
@@ -120,7 +120,7 @@ impl Guard {
         let watch = move || {
             let is_late = dismissed.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
             if let (true, Interrupt::Call(call)) = (is_late, interrupt) {
-                call();
+                call.stop();
             }
             is_late
         };
