@@ -114,10 +114,15 @@ impl Socket {
         Ok(set_tcp_nodelay(&self.descriptor, true)?)
     }
 
+    /// Whether the kernel may have something to read; if not, the reader is woken once it may.
+    pub(crate) fn may_receive(&self, context: &Context<'_>) -> bool {
+        self.core.may_read(self.source, context)
+    }
+
     /// Reads what is there, without asking the kernel while nothing can be. Nothing read is the end.
     pub(crate) fn poll_receive(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         loop {
-            if !self.core.may_read(self.source, context) {
+            if !self.may_receive(context) {
                 return Poll::Pending;
             }
             match recv(&self.descriptor, &mut *buffer, RecvFlags::empty()) {

@@ -59,7 +59,16 @@ struct Done {
 
 impl Done {
     /// Reads what follows the first byte.
-    fn read(mut cursor: Cursor<'_>) -> io::Result<Done> {
+    #[inline]
+    fn read(cursor: Cursor<'_>) -> io::Result<Done> {
+        // Nearly always both numbers take a byte each.
+        if let [affected @ 0..=0xfa, 0..=0xfa, low, high, ..] = *cursor.0 {
+            return Ok(Done { affected: affected.into(), more: u16::from_le_bytes([low, high]) & MORE_RESULTS != 0 });
+        }
+        Done::read_long(cursor)
+    }
+
+    fn read_long(mut cursor: Cursor<'_>) -> io::Result<Done> {
         let affected = cursor.length()?;
         let _last_id = cursor.length()?;
         Ok(Done { affected, more: cursor.u16()? & MORE_RESULTS != 0 })

@@ -123,6 +123,7 @@ impl Channel {
         self.go_on_sending(context)
     }
 
+    #[inline]
     fn go_on_sending(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.unsent.is_empty() {
             let sent = ready!(self.stream.poll_send(context, &self.unsent))?;
@@ -182,6 +183,7 @@ impl Channel {
     }
 
     /// Hands over every complete packet, and keeps what is left.
+    #[inline]
     fn take(&mut self, bytes: &[u8], reader: &mut impl Reader) -> io::Result<ControlFlow<()>> {
         if self.partial.is_empty() {
             let (used, flow) = self.deliver(bytes, reader)?;
@@ -201,28 +203,29 @@ impl Channel {
     }
 
     fn deliver(&mut self, bytes: &[u8], reader: &mut impl Reader) -> io::Result<(usize, ControlFlow<()>)> {
-        let mut used = 0;
-        while let Some((first, behind)) = part(&bytes[used..]) {
-            let flow = if first.payload.len() < LONGEST {
+        let mut rest = bytes;
+        let mut flow = ControlFlow::Continue(());
+        while let Some((first, behind)) = part(rest) {
+            flow = if first.payload.len() < LONGEST {
                 self.expect(&first)?;
-                used = bytes.len() - behind.len();
+                rest = behind;
                 reader.packet(first.payload)?
             } else {
-                let Some((payload, length)) = self.join(&bytes[used..])? else { break };
-                used += length;
+                let Some((payload, behind)) = self.join(rest)? else { break };
+                rest = behind;
                 reader.packet(&payload)?
             };
             if flow.is_break() {
-                return Ok((used, flow));
+                break;
             }
         }
-        Ok((used, ControlFlow::Continue(())))
+        Ok((bytes.len() - rest.len(), flow))
     }
 
-    /// The payload of several parts that `bytes` begin with and how many bytes it took, once it is complete.
+    /// The payload of several parts that `bytes` begin with and what follows, once it is complete.
     #[cold]
-    fn join(&mut self, mut bytes: &[u8]) -> io::Result<Option<(Vec<u8>, usize)>> {
-        let (all, mut parts) = (bytes.len(), Vec::<Part<'_>>::new());
+    fn join<'a>(&mut self, mut bytes: &'a [u8]) -> io::Result<Option<(Vec<u8>, &'a [u8])>> {
+        let mut parts = Vec::<Part<'_>>::new();
         while parts.last().is_none_or(|last| last.payload.len() == LONGEST) {
             let Some((next, behind)) = part(bytes) else { return Ok(None) };
             parts.push(next);
@@ -232,7 +235,7 @@ impl Channel {
             self.expect(part)?;
         }
         let joined = parts.iter().flat_map(|part| part.payload).copied().collect();
-        Ok(Some((joined, all - bytes.len())))
+        Ok(Some((joined, bytes)))
     }
 
     fn expect(&mut self, part: &Part<'_>) -> io::Result<()> {
@@ -278,6 +281,9 @@ impl<W: FnOnce(&mut Vec<u8>) + Unpin, R: Reader> Future for Exchange<'_, W, R> {
             Step::Receive => {}
         }
         *step = Step::Receive;
+        if !channel.stream.may_receive(context) {
+            return Poll::Pending;
+        }
         ready!(INCOMING.with_borrow_mut(|buffer| channel.poll_receive(context, buffer, *reader)))?;
         let all = channel.partial.is_empty();
         Poll::Ready(if all { Ok(()) } else { Err(malformed("the server said more than it was asked")) })

@@ -30,21 +30,31 @@ pub(super) fn check(params: &[Value<'_>]) -> Result<(), Fault> {
 pub(super) fn write_execute(id: u32, params: &[Value<'_>], out: &mut Vec<u8>) {
     let [a, b, c, d] = id.to_le_bytes();
     let [w, x, y, z] = ITERATIONS.to_le_bytes();
-    out.extend_from_slice(&[EXECUTE, a, b, c, d, NO_CURSOR, w, x, y, z]);
-    if params.is_empty() {
-        return;
+    let head = [EXECUTE, a, b, c, d, NO_CURSOR, w, x, y, z];
+    match params {
+        [] => return out.extend_from_slice(&head),
+        // One write for what nearly every statement begins with.
+        params if params.len() <= 8 => {
+            out.extend_from_slice(&[EXECUTE, a, b, c, d, NO_CURSOR, w, x, y, z, nulls(params), TYPES_FOLLOW]);
+        }
+        params => {
+            out.extend_from_slice(&head);
+            out.extend(params.chunks(8).map(nulls));
+            out.push(TYPES_FOLLOW);
+        }
     }
-    for eight in params.chunks(8) {
-        let null = |(bit, value): (usize, &Value<'_>)| u8::from(matches!(value, Value::Null)) << bit;
-        out.push(eight.iter().enumerate().map(null).sum());
-    }
-    out.push(TYPES_FOLLOW);
     for value in params {
         out.extend_from_slice(&[kind(value) as u8, 0]);
     }
     for value in params {
         write_value(value, out);
     }
+}
+
+/// Which of at most eight parameters are NULL.
+fn nulls(eight: &[Value<'_>]) -> u8 {
+    let null = |(bit, value): (usize, &Value<'_>)| u8::from(matches!(value, Value::Null)) << bit;
+    eight.iter().enumerate().map(null).sum()
 }
 
 fn kind(value: &Value<'_>) -> ColumnType {

@@ -34,7 +34,18 @@ impl Stream {
         }
     }
 
+    /// Whether reading may find something; if not, the reader is woken once it may.
+    #[inline]
+    pub(super) fn may_receive(&self, context: &Context<'_>) -> bool {
+        match self {
+            Stream::Plain(socket) => socket.may_receive(context),
+            // What was encrypted may have been received already.
+            Stream::Tls(_) => true,
+        }
+    }
+
     /// Reads what is there. Nothing read is the end.
+    #[inline]
     pub(super) fn poll_receive(&mut self, context: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         match self {
             Stream::Plain(socket) => socket.poll_receive(context, buffer),
@@ -47,6 +58,7 @@ impl Stream {
     }
 
     /// Sends as much as fits.
+    #[inline]
     pub(super) fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Stream::Plain(socket) => socket.poll_send(context, bytes),
@@ -55,6 +67,7 @@ impl Stream {
     }
 
     /// Sends what encryption has held back.
+    #[inline]
     pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Stream::Plain(_) => Poll::Ready(Ok(())),
