@@ -159,6 +159,10 @@ impl Session for SimulatedSession {
         Ok(loaded)
     }
 
+    fn bulk_way(&self) -> &'static str {
+        "no statement"
+    }
+
     fn interrupt(&self) -> Interrupt {
         let interrupted = Arc::clone(self.interrupted.get_or_init(Arc::default));
         Interrupt::Call(Arc::new(move || interrupted.notify_waiters()))
