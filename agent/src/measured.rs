@@ -112,6 +112,10 @@ impl<S: Session> Session for Measured<S> {
         self.inner.bulk(table, columns, rows).await
     }
 
+    fn bulk_way(&self) -> &'static str {
+        self.inner.bulk_way()
+    }
+
     fn interrupt(&self) -> Interrupt {
         self.inner.interrupt()
     }

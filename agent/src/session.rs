@@ -5,6 +5,7 @@
 //! users' business, not a driver's.
 
 pub(crate) mod calendar;
+mod figures;
 mod mssql;
 mod mysql;
 mod mysql_async;

@@ -241,6 +241,11 @@ pub trait Session: Sized + 'static {
         Self::connect(target, Rc::from([])).await
     }
 
+    /// Opens a connection that will load rows.
+    async fn connect_to_load(target: &Target) -> Result<Self, Fault> {
+        Self::connect(target, Rc::from([])).await
+    }
+
     /// Whether a server that did not let us in with this fault may do so a moment later.
     fn may_let_in(fault: &Fault) -> bool {
         fault.kind == FaultKind::ConnectionLost
@@ -276,6 +281,9 @@ pub trait Session: Sized + 'static {
     /// Loads rows in batches that the server accepts, each batch committed by itself unless a transaction is open
     /// already. Returns the rows loaded.
     async fn bulk(&mut self, table: &str, columns: &[&str], rows: &mut dyn Source) -> Result<u64, Fault>;
+
+    /// How [`bulk`](Session::bulk) sends rows, for whoever reads about a build: "TDS bulk load".
+    fn bulk_way(&self) -> &'static str;
 
     /// How another connection or thread stops this one's query.
     fn interrupt(&self) -> Interrupt;

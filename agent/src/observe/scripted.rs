@@ -112,6 +112,10 @@ impl Session for Scripted {
     async fn bulk(&mut self, _: &str, _: &[&str], _: &mut dyn Source) -> Result<u64, Fault> {
         unreachable!("observers load nothing")
     }
+
+    fn bulk_way(&self) -> &'static str {
+        "script"
+    }
     fn interrupt(&self) -> Interrupt {
         Interrupt::None
     }

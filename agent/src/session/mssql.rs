@@ -34,7 +34,7 @@ use tiberius::{Client, Command};
 use tokio_util::compat::Compat;
 use vufleet_scenarios::session::{Access, Dialect, Fault, FaultKind, Interrupt, Rows, Session, Source, Stmt, Value};
 use vufleet_scenarios::sql::{Call, Protocol, Statement};
-use vufleet_scenarios::study::Target;
+use vufleet_scenarios::study::{Mssql, Target};
 
 use self::connect::Opened;
 use self::plan::Plan;
@@ -48,6 +48,10 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// The client.
 type Tds = Client<Compat<Wire>>;
+
+/// Bytes of a packet of a load, where the study does not say: the most that SQL Server takes under TLS, and a fifth less processor time
+/// than with the client's own 4,096. Still larger ones save nothing more.
+const LOAD_PACKET_SIZE: u32 = 16_383;
 
 /// One connection to a SQL Server.
 pub struct MssqlSession {
@@ -132,6 +136,12 @@ impl Session for MssqlSession {
         })
     }
 
+    async fn connect_to_load(target: &Target) -> Result<Self, Fault> {
+        let packet_size = target.mssql.packet_size.or(Some(LOAD_PACKET_SIZE));
+        let mssql = Mssql { packet_size, ..target.mssql.clone() };
+        MssqlSession::connect(&Target { mssql, ..target.clone() }, Rc::from([])).await
+    }
+
     fn may_let_in(fault: &Fault) -> bool {
         matches!(fault.kind, FaultKind::ConnectionLost | FaultKind::Overloaded)
     }
@@ -194,6 +204,10 @@ impl Session for MssqlSession {
     async fn bulk(&mut self, table: &str, columns: &[&str], rows: &mut dyn Source) -> Result<u64, Fault> {
         // Boxed: only who builds a schema needs it.
         Box::pin(bulk::load(&mut self.client, table, columns, rows)).await
+    }
+
+    fn bulk_way(&self) -> &'static str {
+        "TDS bulk load"
     }
 
     /// Stops this session's own waiting and sends an attention, which needs no permission; KILL would need one. One that

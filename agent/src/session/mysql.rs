@@ -31,14 +31,14 @@ use vufleet_scenarios::study::Target;
 use self::answer::{Dialogue, Preparation, Results};
 use self::channel::Channel;
 use self::fault::lost;
-use self::login::Opened;
+use self::login::{Opened, Purpose};
 use self::params::write_execute;
 use self::row::Encoding;
 use super::text;
 use crate::fine;
 
 pub(super) use self::answer::ServerError;
-pub(super) use self::bulk::bulk;
+pub(super) use self::bulk::{ARRAYS, INSERTS, Insert, Left, Table, insert_all};
 pub(super) use self::fault::{of_commit, of_server};
 pub(super) use self::refusal::{LoginError, refused, silent};
 pub(super) use self::row::{Kind, characters};
@@ -69,7 +69,25 @@ struct Prepared {
     columns: Vec<Kind>,
 }
 
+async fn prepare(channel: &mut Channel, dialogue: Dialogue, sql: &str) -> Result<Prepared, Fault> {
+    let mut preparation = Preparation::new(dialogue);
+    let write = |out: &mut Vec<u8>| {
+        out.push(PREPARE);
+        out.extend_from_slice(sql.as_bytes());
+    };
+    channel.exchange(write, &mut preparation).await.map_err(|error| lost(&error))?;
+    let Preparation { id, params, columns, error, .. } = preparation;
+    error.map_or(Ok(Prepared { id, params, columns }), |error| Err(of_server(error)))
+}
+
 impl MysqlSession {
+    async fn open(target: &Target, purpose: Purpose, statements: Rc<[Statement]>) -> Result<Self, Fault> {
+        // Boxed: it is the largest future of a session's life and done with in a moment.
+        let Opened { channel, dialogue, id, version, route } = Box::pin(login::open(target, purpose)).await?;
+        let prepared = statements.iter().map(|_| None).collect();
+        Ok(MysqlSession { channel, dialogue, statements, prepared, id, version, route })
+    }
+
     async fn execute_prepared(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
         let index = usize::from(stmt.0);
         if self.prepared[index].is_none() {
@@ -115,10 +133,11 @@ impl Session for MysqlSession {
     const DIALECT: Dialect = Dialect::Mysql;
 
     async fn connect(target: &Target, statements: Rc<[Statement]>) -> Result<Self, Fault> {
-        // Boxed: it is the largest future of a session's life and done with in a moment.
-        let Opened { channel, dialogue, id, version, route } = Box::pin(login::open(target)).await?;
-        let prepared = statements.iter().map(|_| None).collect();
-        Ok(MysqlSession { channel, dialogue, statements, prepared, id, version, route })
+        MysqlSession::open(target, Purpose::Work, statements).await
+    }
+
+    async fn connect_to_load(target: &Target) -> Result<Self, Fault> {
+        MysqlSession::open(target, Purpose::Load, Rc::from([])).await
     }
 
     /// 1040: too many connections. Those of the run before may still be closing.
@@ -132,17 +151,8 @@ impl Session for MysqlSession {
         if statement.protocol != Protocol::Prepared || self.prepared[index].is_some() {
             return Ok(());
         }
-        let mut preparation = Preparation::new(self.dialogue);
-        let write = |out: &mut Vec<u8>| {
-            out.push(PREPARE);
-            out.extend_from_slice(statement.sql.as_bytes());
-        };
-        self.channel.exchange(write, &mut preparation).await.map_err(|error| lost(&error))?;
-        let Preparation { id, params, columns, error, .. } = preparation;
-        if let Some(error) = error {
-            return Err(of_server(error));
-        }
-        self.prepared[index] = Some(Prepared { id, params, columns });
+        let sql = &statement.sql;
+        self.prepared[index] = Some(prepare(&mut self.channel, self.dialogue, sql).await?);
         Ok(())
     }
 
@@ -175,7 +185,11 @@ impl Session for MysqlSession {
     }
 
     async fn bulk(&mut self, table: &str, columns: &[&str], rows: &mut dyn Source) -> Result<u64, Fault> {
-        bulk(self, table, columns, rows).await
+        self.load(Table { name: table, columns }, rows).await
+    }
+
+    fn bulk_way(&self) -> &'static str {
+        if self.dialogue.arrays { ARRAYS } else { INSERTS }
     }
 
     /// A KILL QUERY that arrives between two statements ends the next one: whoever sends it late must expect that.

@@ -25,7 +25,7 @@ use vufleet_scenarios::study::Target;
 
 use self::connect::Opened;
 use self::row::AsyncRow;
-use super::mysql::{MysqlSession, ServerError, bulk, of_commit, of_server};
+use super::mysql::{INSERTS, Insert, Left, MysqlSession, ServerError, Table, insert_all, of_commit, of_server};
 use super::text;
 
 /// How long a goodbye may take.
@@ -108,6 +108,14 @@ fn owned(params: &[Value<'_>]) -> Result<Params, Fault> {
     params.iter().map(row::owned).collect::<Result<Vec<_>, Fault>>().map(Params::Positional)
 }
 
+impl Insert for MysqlAsyncSession {
+    async fn insert(&mut self, sql: &str) -> Result<Left, Fault> {
+        self.conn.query_drop(sql).await.map_err(fault)?;
+        let (affected, warnings) = (self.conn.affected_rows(), self.conn.get_warnings());
+        Ok(Left { affected, warnings })
+    }
+}
+
 impl Session for MysqlAsyncSession {
     const DIALECT: Dialect = Dialect::Mysql;
     const ON_TOKIO: bool = true;
@@ -162,7 +170,11 @@ impl Session for MysqlAsyncSession {
     }
 
     async fn bulk(&mut self, table: &str, columns: &[&str], rows: &mut dyn Source) -> Result<u64, Fault> {
-        bulk(self, table, columns, rows).await
+        insert_all(self, Table { name: table, columns }, rows).await
+    }
+
+    fn bulk_way(&self) -> &'static str {
+        INSERTS
     }
 
     /// A KILL QUERY that arrives between two statements ends the next one: whoever sends it late must expect that.

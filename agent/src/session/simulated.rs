@@ -169,6 +169,10 @@ impl Session for SimulatedSession {
         Ok(loaded)
     }
 
+    fn bulk_way(&self) -> &'static str {
+        "no statement"
+    }
+
     fn interrupt(&self) -> Interrupt {
         let interrupted = Arc::clone(self.interrupted.get_or_init(Arc::default));
         Interrupt::Call(interrupted)

@@ -290,6 +290,10 @@ impl Session for SqliteSession {
         }
     }
 
+    fn bulk_way(&self) -> &'static str {
+        "INSERT"
+    }
+
     fn interrupt(&self) -> Interrupt {
         let signal = Arc::clone(self.passage.signal());
         Interrupt::Call(Arc::new(move || signal.raise()))

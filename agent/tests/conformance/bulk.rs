@@ -1,9 +1,8 @@
 //! The points about loading many rows.
 
 use vufleet_scenarios::session::{Access, FaultKind, Session, Source, Value};
-use vufleet_scenarios::sql::Protocol;
 
-use crate::engine::{Engine, Kept, number, values};
+use crate::engine::{Engine, Kept, Opened, number, values};
 
 /// Numbered rows with text that needs escaping.
 struct Numbered {
@@ -27,9 +26,16 @@ impl Source for Numbered {
 }
 
 pub async fn bulk_loads_every_row_as_it_is<S: Session>(engine: &Engine) {
+    for opened in [Opened::ToWork, Opened::ToLoad] {
+        loads_every_row_as_it_is::<S>(engine, opened).await;
+    }
+}
+
+async fn loads_every_row_as_it_is<S: Session>(engine: &Engine, opened: Opened) {
     const ROWS: i64 = 25_000;
     let table = &engine.table;
-    let mut session: S = engine.open(Protocol::Prepared, &[]).await;
+    let mut session: S = engine.open_to_load(opened).await;
+    session.batch(&format!("DROP TABLE IF EXISTS {table}")).await.unwrap();
     session.batch(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, s VARCHAR(200), n INT)")).await.unwrap();
     let columns = ["id", "s", "n"];
     assert_eq!(session.bulk(table, &columns, &mut Numbered { next: 1, last: 0 }).await, Ok(0));
@@ -51,10 +57,17 @@ pub async fn bulk_loads_every_row_as_it_is<S: Session>(engine: &Engine) {
 }
 
 pub async fn bulk_in_a_transaction_commits_nothing_by_itself<S: Session>(engine: &Engine) {
+    for opened in [Opened::ToWork, Opened::ToLoad] {
+        commits_nothing_by_itself::<S>(engine, opened).await;
+    }
+}
+
+async fn commits_nothing_by_itself<S: Session>(engine: &Engine, opened: Opened) {
     // More than a batch of any engine.
     const ROWS: i64 = 12_000;
     let table = &engine.table;
-    let mut session: S = engine.open(Protocol::Prepared, &[]).await;
+    let mut session: S = engine.open_to_load(opened).await;
+    session.batch(&format!("DROP TABLE IF EXISTS {table}")).await.unwrap();
     session.batch(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, s VARCHAR(200), n INT)")).await.unwrap();
     let columns = ["id", "s", "n"];
     let count = format!("SELECT COUNT(*) FROM {table}");

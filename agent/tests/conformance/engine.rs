@@ -145,10 +145,25 @@ impl Engine {
         self
     }
 
+    /// A session that is to load.
+    pub async fn open_to_load<S: Session>(&self, opened: Opened) -> S {
+        match opened {
+            Opened::ToWork => self.open(Protocol::Text, &[]).await,
+            Opened::ToLoad => S::connect_to_load(&self.target).await.expect("the engine lets us in"),
+        }
+    }
+
     /// A session that will send these statements, prepared or as text.
     pub async fn open<S: Session>(&self, protocol: Protocol, statements: &[&str]) -> S {
         open(&self.target, protocol, statements).await.expect("the engine lets us in")
     }
+}
+
+/// How a session that loads was opened: MySQL's takes rows another way when it is known that it will.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opened {
+    ToWork,
+    ToLoad,
 }
 
 /// A session that will send these statements.

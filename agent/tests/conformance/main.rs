@@ -8,6 +8,7 @@ mod bulk;
 mod engine;
 mod mssql;
 mod mysql;
+mod mysql_load;
 mod mysql_refusals;
 mod mysql_tls;
 mod simulated;
@@ -34,6 +35,7 @@ macro_rules! conform {
                 a_wrong_statement_leaves_the_session_usable,
                 a_wrong_number_of_parameters_leaves_the_session_usable,
                 statements_prepare_at_once_or_on_first_use,
+                values_survive_a_load,
                 bulk_loads_every_row_as_it_is,
                 bulk_in_a_transaction_commits_nothing_by_itself,
                 an_interrupt_ends_the_query_and_not_the_session,

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use vufleet_scenarios::session::{Access, Dialect, FaultKind, Interrupt, Session, Stmt, Value};
+use vufleet_scenarios::session::{Access, Dialect, FaultKind, Interrupt, Session, Source, Stmt, Value};
 use vufleet_scenarios::sql::Protocol;
 use vufleet_scenarios::study::Target;
 
-use crate::engine::{Engine, Kept, Seen, number, open, same, values};
+use crate::engine::{Engine, Kept, Opened, Seen, number, open, same, values};
 
 const COLUMNS: &str = "id INT PRIMARY KEY, i BIGINT, f DOUBLE, d DECIMAL(18, 4), s LONGTEXT, b LONGBLOB, t DATETIME(6)";
 /// The same in T-SQL.
@@ -60,14 +60,18 @@ async fn values_survive<S: Session>(engine: &Engine, protocol: Protocol) {
         }
         assert_eq!((seen.sets.as_slice(), seen.rows.len()), (&[0][..], 1));
         for (written, read) in sample.iter().zip(seen.values()) {
-            let as_text = (S::DIALECT == Dialect::Sqlite)
-                .then(|| instant_as_text(written))
-                .flatten()
-                .map(|text| Kept::Text(text.to_owned()));
-            assert!(as_text.as_ref() == Some(&read) || same(S::DIALECT, written, &read), "{written:?}, {read:?}");
+            assert!(as_written(S::DIALECT, written, &read), "{written:?}, {read:?}");
         }
     }
     session.close().await;
+}
+
+fn as_written(dialect: Dialect, written: &Value<'_>, read: &Kept) -> bool {
+    let as_text = (dialect == Dialect::Sqlite)
+        .then(|| instant_as_text(written))
+        .flatten()
+        .map(|text| Kept::Text(text.to_owned()));
+    as_text.as_ref() == Some(read) || same(dialect, written, read)
 }
 
 /// How a database without a type for instants stores those of the samples.
@@ -87,6 +91,45 @@ pub async fn values_survive_prepared<S: Session>(engine: &Engine) {
 
 pub async fn values_survive_as_text<S: Session>(engine: &Engine) {
     values_survive::<S>(engine, Protocol::Text).await;
+}
+
+/// Rows that are there already.
+struct Given<'a> {
+    rows: &'a [Vec<Value<'a>>],
+}
+
+impl Source for Given<'_> {
+    fn next(&mut self, put: &mut dyn FnMut(&[Value<'_>])) -> bool {
+        let Some((first, rest)) = self.rows.split_first() else { return false };
+        put(first);
+        self.rows = rest;
+        true
+    }
+}
+
+/// One load of all of them: where there was a NULL before comes a text, or bytes, or the other way round.
+pub async fn values_survive_a_load<S: Session>(engine: &Engine) {
+    let table = &engine.table;
+    let columns = if S::DIALECT == Dialect::Mssql { MSSQL_COLUMNS } else { COLUMNS };
+    let (long, bytes) = ("long '\\ ".repeat(20_000), (0..=255).collect::<Vec<u8>>());
+    let mut rows: Vec<Vec<Value<'_>>> = Vec::new();
+    for (id, sample) in (1..).zip(samples(&long, &bytes)) {
+        rows.push([&[Value::Int(id)][..], &sample].concat());
+    }
+    for opened in [Opened::ToWork, Opened::ToLoad] {
+        let mut session: S = engine.open_to_load(opened).await;
+        session.batch(&format!("DROP TABLE IF EXISTS {table}")).await.unwrap();
+        session.batch(&format!("CREATE TABLE {table} ({columns})")).await.unwrap();
+        let loaded = session.bulk(table, &["id", "i", "f", "d", "s", "b", "t"], &mut Given { rows: &rows }).await;
+        assert_eq!(loaded, Ok(rows.len() as u64), "{opened:?}");
+        if engine.stores {
+            let read = values(&mut session, &format!("SELECT id, i, f, d, s, b, t FROM {table} ORDER BY id")).await;
+            for (written, read) in rows.iter().flatten().zip(read) {
+                assert!(as_written(S::DIALECT, written, &read), "{opened:?}: {written:?}, {read:?}");
+            }
+        }
+        session.close().await;
+    }
 }
 
 pub async fn affected_rows_are_counted<S: Session>(engine: &Engine) {

@@ -52,8 +52,10 @@ pub(super) async fn build(pilot: &mut Pilot) -> Result<(), Halt> {
     }
     let loaded = filled?;
     let tables = schema.tables().len();
+    let ways: Vec<&str> = loaded.ways.iter().map(String::as_str).collect();
+    let by = if ways.is_empty() { String::new() } else { format!(" by {}", ways.join(" and ")) };
     let line = format!(
-        "built {tables} table{} with {} rows in {:.1} s ({:.0} rows/s loading, {:.2} s client CPU)",
+        "built {tables} table{} with {} rows{by} in {:.1} s ({:.0} rows/s loading, {:.2} s client CPU)",
         if tables == 1 { "" } else { "s" },
         loaded.rows,
         begun.elapsed().as_secs_f64(),

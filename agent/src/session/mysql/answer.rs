@@ -29,6 +29,8 @@ pub(super) struct Dialogue {
     pub(super) short_ends: bool,
     /// A prepared statement's columns are told again only when they have changed (MariaDB's cache of metadata).
     pub(super) known_columns: bool,
+    /// A prepared statement can be sent with many rows of parameters (MariaDB's bulk operations).
+    pub(super) arrays: bool,
 }
 
 /// An error packet.
@@ -55,6 +57,7 @@ impl ServerError {
 struct Done {
     affected: u64,
     more: bool,
+    warnings: u16,
 }
 
 impl Done {
@@ -71,7 +74,8 @@ impl Done {
     fn read_long(mut cursor: Cursor<'_>) -> io::Result<Done> {
         let affected = cursor.length()?;
         let _last_id = cursor.length()?;
-        Ok(Done { affected, more: cursor.u16()? & MORE_RESULTS != 0 })
+        let status = cursor.u16()?;
+        Ok(Done { affected, more: status & MORE_RESULTS != 0, warnings: cursor.u16()? })
     }
 }
 
@@ -95,12 +99,24 @@ pub(super) struct Results<'a, R> {
     /// Results with rows so far.
     pub(super) sets: usize,
     affected: u64,
+    /// Warnings about the last result.
+    pub(super) warnings: u16,
     error: Option<ServerError>,
 }
 
 impl<'a, R: Rows> Results<'a, R> {
     pub(super) fn new(dialogue: Dialogue, encoding: Encoding, columns: &'a mut Vec<Kind>, rows: &'a mut R) -> Self {
-        Results { dialogue, encoding, columns, rows, state: State::Begin, sets: 0, affected: 0, error: None }
+        Results {
+            dialogue,
+            encoding,
+            columns,
+            rows,
+            state: State::Begin,
+            sets: 0,
+            affected: 0,
+            warnings: 0,
+            error: None,
+        }
     }
 
     /// Affected rows of all statements behind the command, or the error that ended it.
@@ -114,7 +130,7 @@ impl<'a, R: Rows> Results<'a, R> {
             OK => {
                 let ok = Done::read(rest)?;
                 self.affected += ok.affected;
-                Ok(self.after(ok.more))
+                Ok(self.after(ok))
             }
             ERROR => self.fail(rest),
             LOCAL_FILE => Err(malformed("the server asks for a file of this host")),
@@ -148,8 +164,8 @@ impl<'a, R: Rows> Results<'a, R> {
         let (first, rest) = first(payload)?;
         match first {
             END if payload.len() < LONGEST_END => {
-                let more = if self.dialogue.short_ends { Done::read(rest)?.more } else { old_end(rest)? };
-                Ok(self.after(more))
+                let end = if self.dialogue.short_ends { Done::read(rest)? } else { old_end(rest)? };
+                Ok(self.after(end))
             }
             ERROR => self.fail(rest),
             _ => {
@@ -160,9 +176,10 @@ impl<'a, R: Rows> Results<'a, R> {
         }
     }
 
-    fn after(&mut self, more: bool) -> ControlFlow<()> {
+    fn after(&mut self, end: Done) -> ControlFlow<()> {
         self.state = State::Begin;
-        if more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        self.warnings = end.warnings;
+        if end.more { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
     fn fail(&mut self, rest: Cursor<'_>) -> io::Result<ControlFlow<()>> {
@@ -295,7 +312,7 @@ fn first(payload: &[u8]) -> io::Result<(u8, Cursor<'_>)> {
 }
 
 /// The end of rows before CLIENT_DEPRECATE_EOF: warnings, then the status.
-fn old_end(mut rest: Cursor<'_>) -> io::Result<bool> {
-    let _warnings = rest.u16()?;
-    Ok(rest.u16()? & MORE_RESULTS != 0)
+fn old_end(mut rest: Cursor<'_>) -> io::Result<Done> {
+    let warnings = rest.u16()?;
+    Ok(Done { affected: 0, more: rest.u16()? & MORE_RESULTS != 0, warnings })
 }

@@ -60,15 +60,36 @@ pub(super) struct Opened {
     pub(super) route: &'static str,
 }
 
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Statements.
+    Work,
+    /// Many rows as well.
+    Load,
+}
+
+impl Purpose {
+    fn mariadb_capabilities(self) -> MariadbCapabilities {
+        match self {
+            Purpose::Work => MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA,
+            Purpose::Load => {
+                MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA
+                    | MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS
+            }
+        }
+    }
+}
+
 /// Opens a connection to the target.
-pub(super) async fn open(target: &Target) -> Result<Opened, Fault> {
+pub(super) async fn open(target: &Target, purpose: Purpose) -> Result<Opened, Fault> {
     if target.socket.is_some() && matches!(target.tls, Tls::Required | Tls::Verify) {
         return Err(Fault::new(
             FaultKind::Refused,
             "a unix socket has no TLS; set target.host instead of target.socket, or tls = \"disabled\"",
         ));
     }
-    match fine::timeout(CONNECT_LIMIT, connect(target)).await {
+    match fine::timeout(CONNECT_LIMIT, connect(target, purpose)).await {
         Some(Ok(opened)) => Ok(opened),
         Some(Err(error)) => {
             if matches!(error, LoginError::Tls(_)) {
@@ -80,9 +101,9 @@ pub(super) async fn open(target: &Target) -> Result<Opened, Fault> {
     }
 }
 
-async fn connect(target: &Target) -> Result<Opened, LoginError> {
+async fn connect(target: &Target, purpose: Purpose) -> Result<Opened, LoginError> {
     let mut channel = Channel::new(reach(target).await?);
-    let greeting = Greeting::read(&packet(&mut channel).await?)?;
+    let greeting = Greeting::read(&packet(&mut channel).await?, purpose)?;
     let encrypted = target.socket.is_none() && target.tls != Tls::Disabled;
     let capabilities = greeting.capabilities & wanted(target, encrypted);
     if encrypted && capabilities.contains(CapabilityFlags::CLIENT_SSL) {
@@ -98,6 +119,7 @@ async fn connect(target: &Target) -> Result<Opened, LoginError> {
         dialogue: Dialogue {
             short_ends: capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
             known_columns: greeting.mariadb_capabilities.contains(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA),
+            arrays: greeting.mariadb_capabilities.contains(MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS),
         },
         id: greeting.id,
         version: shared(&greeting.version),
@@ -145,7 +167,7 @@ struct Greeting {
 }
 
 impl Greeting {
-    fn read(packet: &[u8]) -> Result<Greeting, LoginError> {
+    fn read(packet: &[u8], purpose: Purpose) -> Result<Greeting, LoginError> {
         if let Some((&ERROR, rest)) = packet.split_first() {
             return Err(LoginError::Server(ServerError::read(Cursor(rest))?));
         }
@@ -155,7 +177,7 @@ impl Greeting {
         let mariadb_capabilities = if capabilities.contains(CapabilityFlags::CLIENT_LONG_PASSWORD) {
             MariadbCapabilities::empty()
         } else {
-            greeting.mariadb_ext_capabilities() & MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA
+            greeting.mariadb_ext_capabilities() & purpose.mariadb_capabilities()
         };
         Ok(Greeting {
             id: greeting.connection_id(),

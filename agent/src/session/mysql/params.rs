@@ -7,6 +7,7 @@ use vufleet_scenarios::session::{Fault, Value};
 
 use super::codec::put_string;
 use crate::session::calendar::Civil;
+use crate::session::figures;
 use crate::session::text;
 
 const EXECUTE: u8 = 0x17;
@@ -57,7 +58,7 @@ fn nulls(eight: &[Value<'_>]) -> u8 {
     eight.iter().enumerate().map(null).sum()
 }
 
-fn kind(value: &Value<'_>) -> ColumnType {
+pub(super) fn kind(value: &Value<'_>) -> ColumnType {
     match value {
         Value::Null => ColumnType::MYSQL_TYPE_NULL,
         Value::Int(_) => ColumnType::MYSQL_TYPE_LONGLONG,
@@ -69,7 +70,8 @@ fn kind(value: &Value<'_>) -> ColumnType {
     }
 }
 
-fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
+/// Appends a value; nothing for NULL.
+pub(super) fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
     match *value {
         Value::Null => {}
         Value::Int(number) => out.extend_from_slice(&number.to_le_bytes()),
@@ -82,6 +84,9 @@ fn write_value(value: &Value<'_>, out: &mut Vec<u8>) {
 }
 
 fn write_decimal(unscaled: i64, digits: u8, out: &mut Vec<u8>) {
+    if let Some(figure) = figures::decimal(unscaled, digits) {
+        return put_string(figure.as_bytes(), out);
+    }
     let mut written = String::new();
     text::write_decimal(unscaled, digits, &mut written);
     put_string(written.as_bytes(), out);

@@ -1,6 +1,6 @@
 //! One stage of a build: work for every driving agent at once, followed to its end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -62,6 +62,8 @@ pub(super) struct Done {
     pub(super) rows: u64,
     pub(super) took: Duration,
     pub(super) client_cpu: Duration,
+    /// How rows were sent; agents of before do not say.
+    pub(super) ways: BTreeSet<String>,
 }
 
 /// A stage on all agents, to its end. On any failure the others are stopped.
@@ -129,6 +131,7 @@ async fn watch(pilot: &mut Pilot, members: &[Member], job: u64, stage: &Stage) -
         rows: sums(&told).0,
         took: begun.elapsed(),
         client_cpu: Duration::from_millis(told.values().map(|told| told.client_cpu_ms).sum()),
+        ways: told.values().map(|told| told.way.clone()).filter(|way| !way.is_empty()).collect(),
     })
 }
 

@@ -52,6 +52,10 @@ impl Session for Scripted {
     async fn bulk(&mut self, table: &str, _columns: &[&str], _rows: &mut dyn Source) -> Result<u64, Fault> {
         panic!("a transaction loads nothing into {table}")
     }
+
+    fn bulk_way(&self) -> &'static str {
+        "script"
+    }
     fn interrupt(&self) -> Interrupt {
         Interrupt::None
     }

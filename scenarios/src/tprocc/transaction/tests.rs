@@ -74,6 +74,10 @@ impl<const MSSQL: bool> Session for Scripted<MSSQL> {
     async fn bulk(&mut self, table: &str, _columns: &[&str], _rows: &mut dyn Source) -> Result<u64, Fault> {
         panic!("a transaction loads nothing into {table}")
     }
+
+    fn bulk_way(&self) -> &'static str {
+        "script"
+    }
     fn interrupt(&self) -> Interrupt {
         Interrupt::None
     }

@@ -68,9 +68,9 @@ fn answer(dialogue: Dialogue) -> Vec<u8> {
 }
 
 const DIALOGUES: [Dialogue; 3] = [
-    Dialogue { short_ends: true, known_columns: true },
-    Dialogue { short_ends: true, known_columns: false },
-    Dialogue { short_ends: false, known_columns: false },
+    Dialogue { short_ends: true, known_columns: true, arrays: false },
+    Dialogue { short_ends: true, known_columns: false, arrays: false },
+    Dialogue { short_ends: false, known_columns: false, arrays: false },
 ];
 
 /// What a client makes of `bytes`, of which `first` come at once and the others later; then the server is gone.

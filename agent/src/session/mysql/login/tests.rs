@@ -72,7 +72,7 @@ async fn converse(plugin: &str, password: &str, lines: &[&[u8]]) -> (Result<(), 
     };
     let (opened, heard) = tokio::join!(
         async {
-            let opened = open(&target).await;
+            let opened = open(&target, Purpose::Work).await;
             opened.map(drop)
         },
         server
@@ -158,6 +158,22 @@ fn a_challenge_has_twenty_bytes() {
 #[test]
 fn an_error_instead_of_a_greeting_is_the_servers_refusal() {
     let packet = [&[0xff, 0x10, 0x04][..], b"Too many connections"].concat();
-    let Err(LoginError::Server(error)) = Greeting::read(&packet) else { panic!("it refused") };
+    let Err(LoginError::Server(error)) = Greeting::read(&packet, Purpose::Work) else { panic!("it refused") };
     assert_eq!((error.code, error.message.as_str()), (1040, "Too many connections"));
+}
+
+/// MariaDB's capabilities are behind MySQL's, of which it leaves out the first.
+#[test]
+fn only_a_session_that_loads_says_that_it_sends_arrays() {
+    let mut packet = greeting("mysql_native_password");
+    let capabilities = packet.iter().position(|byte| *byte == 0).expect("the end of the version") + 4 + 8 + 2;
+    packet[capabilities] &= !1;
+    let reserved = capabilities + 2 + 3 + 2 + 1;
+    packet[reserved + 6..reserved + 10].copy_from_slice(&u32::MAX.to_le_bytes());
+    for (purpose, arrays) in [(Purpose::Work, false), (Purpose::Load, true)] {
+        let Ok(greeting) = Greeting::read(&packet, purpose) else { panic!("it is a greeting") };
+        let told = greeting.mariadb_capabilities;
+        assert!(told.contains(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA));
+        assert_eq!(told.contains(MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS), arrays, "{purpose:?}");
+    }
 }
