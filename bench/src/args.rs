@@ -9,7 +9,7 @@ use crate::arrivals::Rates;
 use crate::bare::Bare;
 use crate::instructions::Lengths;
 use crate::ledger::Day;
-use crate::load::Calls;
+use crate::load::{CYCLE, Calls};
 use crate::scale::Crowd;
 use crate::throughput::{Cell, Pace};
 use crate::{coverage, memory, soak, tprocc};
@@ -208,7 +208,7 @@ impl Args {
             keyed: [(Calls::Statements, statements), (Calls::Procedures, procedures)],
             keyed_simulated,
             rounds,
-            cycle: Duration::from_secs(if self.quick { 3 } else { tprocc::CYCLE_S }),
+            cycle: if self.quick { Duration::from_secs(3) } else { CYCLE },
             pace: Pace { warm_up: window / 4, window },
         }
     }

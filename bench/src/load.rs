@@ -27,6 +27,9 @@ impl Wire {
     }
 }
 
+/// Mean time from one transaction of TPROC-C to a session's next, with keying and thinking times, rounded up.
+pub const CYCLE: Duration = Duration::from_secs(21);
+
 /// Where sessions go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
@@ -136,6 +139,7 @@ impl Load {
     pub fn is_invalid(&self) -> bool {
         match (self.pause, self.length, &self.target) {
             (Pause::Wait(wait), Length::Time(length), _) => wait > length,
+            (Pause::KeyingThinking, Length::Time(length), _) => length < CYCLE,
             (Pause::Rate(rate), _, Target::Simulated(service)) => {
                 rate * service.as_secs_f64() > f64::from(self.sessions)
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use tokio::time::sleep;
 
-use crate::load::{Calls, Load, Pause, Protocol, TABLES, Target, Wire, Work};
+use crate::load::{CYCLE, Calls, Load, Pause, Protocol, TABLES, Target, Wire, Work};
 use crate::processes;
 use crate::program::Program;
 use crate::server::Server;
@@ -20,8 +20,6 @@ const POLL: Duration = Duration::from_millis(50);
 const NEXT_TO_NONE: u32 = 2;
 /// A transaction of a simulated user.
 const SERVICE_TIME: Duration = Duration::from_millis(2);
-/// Mean time from one transaction of a simulated user to its next, rounded up: most have come to one by then.
-const CYCLE: Duration = Duration::from_secs(21);
 /// Pause that only a handful of thousands of sessions come to the end of.
 const IDLE: Duration = Duration::from_secs(3_600);
 

@@ -124,8 +124,6 @@ pub struct Pair {
 pub struct Comparison {
     /// CPU per statement of the process that makes the load, ours over theirs.
     pub driver: Quartiles,
-    /// The same of all processes.
-    pub all: Quartiles,
     /// Throughput, ours over theirs.
     pub rate: Quartiles,
 }
@@ -136,11 +134,7 @@ impl Comparison {
         let ratios = |figure: fn(&Figures) -> f64| {
             Quartiles::of(pairs.iter().map(|pair| figure(&pair.ours) / figure(&pair.theirs)))
         };
-        Some(Comparison {
-            driver: ratios(|figures| figures.driver_us)?,
-            all: ratios(|figures| figures.all_us)?,
-            rate: ratios(|figures| figures.per_second)?,
-        })
+        Some(Comparison { driver: ratios(|figures| figures.driver_us)?, rate: ratios(|figures| figures.per_second)? })
     }
 }
 
@@ -319,7 +313,7 @@ mod tests {
         let fast_machine = Pair { ours: figures(500.0, 4.0), theirs: figures(1000.0, 2.0) };
         let comparison = Comparison::of(&[slow_machine, fast_machine]).unwrap();
         assert_eq!((comparison.driver.low, comparison.driver.high), (2.0, 2.0));
-        assert_eq!((comparison.all.median, comparison.rate.median), (2.0, 0.5));
+        assert_eq!(comparison.rate.median, 0.5);
         assert!(Comparison::of(&[]).is_none());
     }
 }

@@ -18,8 +18,6 @@ use crate::throughput::{self, Figures, Pace, Unit};
 const POLL: Duration = Duration::from_millis(50);
 /// Sessions of a virtual user with keying and thinking times.
 const SESSIONS_PER_VU: u32 = 5;
-/// Mean time from one of its transactions to the next, rounded up.
-pub const CYCLE_S: u64 = 21;
 /// A transaction without a database.
 const SERVICE_TIME: Duration = Duration::from_millis(2);
 /// A program that has no driving agent by then will have none.
