@@ -34,12 +34,17 @@ pub struct Finished {
     pub end: End,
     /// From the actual start, retries included.
     pub service: Duration,
-    /// From the instant it was due.
-    pub response: Duration,
+    /// From the instant it was due; none where that was the start.
+    pub response: Option<Duration>,
     /// Statements sent for it.
     pub statements: u64,
     /// Time spent waiting inside this process for the database.
     pub queued: Duration,
+}
+
+/// Whole nanoseconds. A duration's own method counts in 128 bits, and is asked for several times a transaction.
+pub fn nanos(time: Duration) -> u64 {
+    time.as_secs().wrapping_mul(1_000_000_000).wrapping_add(time.subsec_nanos().into())
 }
 
 /// Counts of one transaction kind.
@@ -122,7 +127,7 @@ impl Tally {
     pub fn finish(&mut self, finished: &Finished) {
         let kind = &mut self.kinds[finished.kind];
         kind.counts.statements += finished.statements;
-        kind.counts.queued_ns += finished.queued.as_nanos() as u64;
+        kind.counts.queued_ns += nanos(finished.queued);
         match finished.end {
             End::Ok => kind.counts.ok += 1,
             End::Rollback => kind.counts.rollback += 1,
@@ -130,9 +135,10 @@ impl Tally {
             End::Failed => kind.counts.failed += 1,
         }
         if matches!(finished.end, End::Ok | End::Rollback) {
-            kind.service.saturating_record(finished.service.as_nanos() as u64);
+            let service = nanos(finished.service);
+            kind.service.saturating_record(service);
             if let Some(response) = &mut kind.response {
-                response.saturating_record(finished.response.as_nanos() as u64);
+                response.saturating_record(finished.response.map_or(service, nanos));
             }
         }
     }
@@ -279,7 +285,7 @@ mod tests {
             kind: 0,
             end,
             service: Duration::from_micros(service_us),
-            response: Duration::from_micros(response_us),
+            response: Some(Duration::from_micros(response_us)),
             statements: 20,
             queued: Duration::ZERO,
         }

@@ -20,7 +20,7 @@ use crate::event_loop::Task;
 use crate::fine::{self, FineSleep};
 use crate::measured::Measured;
 use crate::pace::{Keyed, Person};
-use crate::recorder::{End, Finished, Recorder};
+use crate::recorder::{End, Finished, Recorder, nanos};
 use crate::watchdog::Post;
 
 /// Retries of one transaction, at most.
@@ -403,7 +403,7 @@ impl<S: Session, W: Workload> User<S, W> {
     /// `start`: of the transaction, whose deadline all its attempts share.
     async fn attempt(&mut self, kind: usize, start: Instant) -> Attempt {
         let Some(session) = &mut self.session else { return Attempt::Over(End::Failed) };
-        self.local.post.busy(start.saturating_duration_since(self.floor.epoch).as_nanos() as u64);
+        self.local.post.busy(nanos(start.saturating_duration_since(self.floor.epoch)));
         let result = self.local.guard(pin!(self.workload.run(session))).await;
         self.local.post.idle();
         let dropped = result.is_none();
@@ -430,7 +430,7 @@ impl<S: Session, W: Workload> User<S, W> {
     async fn clean_up(&mut self, kind: usize) {
         let Some(session) = &mut self.session else { return };
         self.floor.recorder.borrow_mut().tally.fault_rollback(kind);
-        self.local.post.busy(self.floor.epoch.elapsed().as_nanos() as u64);
+        self.local.post.busy(nanos(self.floor.epoch.elapsed()));
         let result = self.local.guard(pin!(session.rollback())).await;
         self.local.post.idle();
         if !matches!(result, Some(Ok(()))) {
@@ -460,7 +460,7 @@ impl<S: Session, W: Workload> User<S, W> {
             kind,
             end,
             service: now.saturating_duration_since(start),
-            response: now.saturating_duration_since(due),
+            response: (start != due).then(|| now.saturating_duration_since(due)),
             statements,
             queued,
         };

@@ -135,7 +135,7 @@ mod tests {
             let mut tally = Tally::new(1, false);
             let took = Duration::from_millis(1);
             let end = End::Ok;
-            tally.finish(&Finished { kind: 0, end, service: took, response: took, statements: 1, queued: took });
+            tally.finish(&Finished { kind: 0, end, service: took, response: None, statements: 1, queued: took });
             let at = |ms| self.epoch + Duration::from_millis(ms);
             let (from, to, remarks) = (at(from_ms), at(to_ms), Vec::new());
             self.say(Report::Part(Part { tick, tally, from, to, connected: 1, ended: 0, remarks }));

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -12,9 +12,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::time::TimeSpec;
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, Event, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use super::wakers::{Remote, TaskWaker};
 use crate::fine::Waiting;
@@ -26,6 +29,10 @@ const EVENTS: usize = 256;
 /// What an event's number says where it is not a source's.
 const FROM_REMOTE: u64 = u64::MAX;
 const FROM_TIMER: u64 = u64::MAX - 1;
+/// A look without a sleep.
+pub(super) const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
+/// The longest sleep, for waits that no clock of the kernel can hold.
+const LONGEST: Timespec = Timespec { tv_sec: i64::MAX, tv_nsec: 0 };
 
 thread_local! {
     static HERE: RefCell<Option<Rc<Core>>> = const { RefCell::new(None) };
@@ -35,13 +42,13 @@ type Work = Pin<Box<dyn Future<Output = ()>>>;
 
 /// A thread's loop.
 pub(crate) struct Core {
-    pub(super) epoll: Epoll,
+    pub(super) epoll: OwnedFd,
     pub(super) remote: Arc<Remote>,
     /// Who waits for what moment.
     pub(crate) timers: RefCell<Waiting<Watch>>,
     /// What wakes the loop inside of which this one is, if it is and sleeps.
     pub(super) outer: Cell<Option<Waker>>,
-    timer: TimerFd,
+    timer: OwnedFd,
     /// What the timer is set to.
     armed: Cell<Option<Instant>>,
     tasks: RefCell<Places<Task>>,
@@ -49,7 +56,7 @@ pub(crate) struct Core {
     sources: RefCell<Places<Source>>,
     /// The task that is being polled, and its waker's address.
     current: Cell<(u32, *const ())>,
-    events: RefCell<Box<[EpollEvent]>>,
+    events: RefCell<Box<[Event]>>,
 }
 
 /// A task, or its empty place while it is polled.
@@ -99,11 +106,12 @@ impl Drop for Entered {
 impl Core {
     /// Makes a loop and enters it.
     pub(super) fn enter() -> io::Result<Entered> {
-        let (epoll, remote) = (Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?, Remote::new()?);
-        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)?;
-        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
-        epoll.add(remote.event(), EpollEvent::new(flags, FROM_REMOTE))?;
-        epoll.add(timer.as_fd(), EpollEvent::new(flags, FROM_TIMER))?;
+        let (epoll, remote) = (epoll::create(epoll::CreateFlags::CLOEXEC)?, Remote::new()?);
+        let timer = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        let flags = EventFlags::IN | EventFlags::ET;
+        epoll::add(&epoll, remote.event(), EventData::new_u64(FROM_REMOTE), flags)?;
+        epoll::add(&epoll, &timer, EventData::new_u64(FROM_TIMER), flags)?;
+        let nothing = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
         let core = Rc::new(Core {
             epoll,
             remote: Arc::new(remote),
@@ -115,7 +123,7 @@ impl Core {
             ready: RefCell::default(),
             sources: RefCell::default(),
             current: Cell::new((MAIN, std::ptr::null())),
-            events: RefCell::new(vec![EpollEvent::empty(); EVENTS].into_boxed_slice()),
+            events: RefCell::new(vec![nothing; EVENTS].into_boxed_slice()),
         });
         let main = core.add_task(None);
         assert_eq!(main, MAIN, "the main task comes first");
@@ -241,8 +249,10 @@ impl Core {
             }
             let now = Instant::now();
             if due > now {
-                let wait = Expiration::OneShot(TimeSpec::from_duration(due - now));
-                self.timer.set(wait, TimerSetTimeFlags::empty())?;
+                let never = Timespec { tv_sec: 0, tv_nsec: 0 };
+                let wait = Timespec::try_from(due - now).unwrap_or(LONGEST);
+                let once = Itimerspec { it_interval: never, it_value: wait };
+                timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)?;
                 self.armed.set(Some(due));
                 return Ok(());
             }
@@ -259,48 +269,55 @@ impl Core {
     /// Sleeps until something happens, unless a task is ready.
     pub(super) fn wait(&self) -> io::Result<()> {
         let awake = self.has_ready() || !self.remote.may_sleep();
-        self.look(if awake { EpollTimeout::ZERO } else { EpollTimeout::NONE })
+        self.look(awake.then_some(&AT_ONCE))
     }
 
-    /// Takes what has happened.
-    pub(super) fn look(&self, timeout: EpollTimeout) -> io::Result<()> {
+    /// Takes what has happened, after so long at most.
+    pub(super) fn look(&self, timeout: Option<&Timespec>) -> io::Result<()> {
         let mut events = self.events.borrow_mut();
-        let count = match self.epoll.wait(&mut events, timeout) {
-            Err(nix::errno::Errno::EINTR) => 0,
+        let count = match epoll::wait(&self.epoll, &mut events[..], timeout) {
+            Err(Errno::INTR) => 0,
             count => count?,
         };
-        for event in &events[..count] {
-            match event.data() {
+        for &Event { flags, data } in &events[..count] {
+            match data.u64() {
                 // Neither is read: an edge is told once, and setting the timer again clears it.
                 FROM_REMOTE => {}
                 FROM_TIMER => self.armed.set(None),
-                source => self.happened(source as u32, event.events()),
+                source => self.happened(source as u32, flags),
             }
         }
         self.remote.take(|task| self.wake(task));
         Ok(())
     }
 
-    fn happened(&self, source: u32, flags: EpollFlags) {
-        let over = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
-        let (reader, writer) = {
-            let mut sources = self.sources.borrow_mut();
-            let Some(source) = sources.get_mut(source) else { return };
-            source.closed |= flags.intersects(over);
-            let readable = flags.intersects(over | EpollFlags::EPOLLIN);
-            source.readable |= readable;
-            let writable = flags.intersects(over | EpollFlags::EPOLLOUT);
-            (readable.then(|| source.reader.take()), writable.then(|| source.writer.take()))
-        };
-        for watch in [reader, writer].into_iter().flatten().flatten() {
+    fn happened(&self, source: u32, flags: EventFlags) {
+        let over = EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR;
+        let (mut reader, mut writer) = (None, None);
+        if let Some(source) = self.sources.borrow_mut().get_mut(source) {
+            let closed = flags.intersects(over);
+            source.closed |= closed;
+            if closed || flags.contains(EventFlags::IN) {
+                source.readable = true;
+                reader = source.reader.take();
+            }
+            if closed || flags.contains(EventFlags::OUT) {
+                writer = source.writer.take();
+            }
+        }
+        // Others may be woken here who register sources of their own.
+        if let Some(watch) = reader {
+            self.notify(watch);
+        }
+        if let Some(watch) = writer {
             self.notify(watch);
         }
     }
 
     /// Registers a socket. `also`: what is waited for besides something to read.
-    pub(super) fn register(&self, socket: impl AsFd, also: EpollFlags) -> io::Result<u32> {
+    pub(super) fn register(&self, socket: impl AsFd, also: EventFlags) -> io::Result<u32> {
         let source = self.sources.borrow_mut().insert_with(|_| Source::default());
-        let added = self.epoll.add(socket, EpollEvent::new(interest(also), source.into()));
+        let added = epoll::add(&self.epoll, socket, EventData::new_u64(source.into()), interest(also));
         if let Err(error) = added {
             self.unregister(source);
             return Err(error.into());
@@ -309,8 +326,8 @@ impl Core {
     }
 
     /// Waits for something else besides something to read. What is there already is told at once.
-    pub(super) fn change(&self, source: u32, socket: impl AsFd, also: EpollFlags) -> io::Result<()> {
-        Ok(self.epoll.modify(socket, &mut EpollEvent::new(interest(also), source.into()))?)
+    pub(super) fn change(&self, source: u32, socket: impl AsFd, also: EventFlags) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, socket, EventData::new_u64(source.into()), interest(also))?)
     }
 
     /// Forgets a socket, which its owner closes.
@@ -345,8 +362,8 @@ impl Core {
 }
 
 /// Room in the send buffer is not asked for before it is missed: a unix socket tells of it with every message that the other side takes.
-fn interest(also: EpollFlags) -> EpollFlags {
-    EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET | also
+fn interest(also: EventFlags) -> EventFlags {
+    EventFlags::IN | EventFlags::RDHUP | EventFlags::ET | also
 }
 
 /// Things with numbers, which are used again.

@@ -7,11 +7,10 @@ use std::os::fd::OwnedFd;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
-use nix::sys::epoll::EpollTimeout;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Builder;
 
-use super::core::{Core, Entered, MAIN};
+use super::core::{AT_ONCE, Core, Entered, MAIN};
 
 /// Rounds of the loop before tokio's sockets have their turn.
 const ROUNDS: u32 = 16;
@@ -25,7 +24,7 @@ pub fn block_on_tokio<F: Future>(future: F) -> io::Result<F::Output> {
     let entered = Core::enter()?;
     let mut future = pin!(future);
     runtime.block_on(async {
-        let nested = Nested { events: watched(entered.core().epoll.0.try_clone()?)?, entered: &entered };
+        let nested = Nested { events: watched(entered.core().epoll.try_clone()?)?, entered: &entered };
         entered.core().wake(MAIN);
         poll_fn(|context| nested.poll(context, future.as_mut())).await
     })
@@ -46,7 +45,7 @@ impl Nested<'_> {
         let core = self.entered.core();
         core.outer.take();
         for _ in 0..ROUNDS {
-            core.look(EpollTimeout::ZERO)?;
+            core.look(Some(&AT_ONCE))?;
             if let Some(output) = core.run_ready(future.as_mut()) {
                 return Poll::Ready(Ok(output));
             }

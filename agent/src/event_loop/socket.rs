@@ -1,19 +1,21 @@
 //! Sockets of the loop.
 
-use std::io::{self, ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use nix::errno::Errno;
-use nix::sys::epoll::EpollFlags;
-use nix::sys::socket::sockopt::SocketError;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, UnixAddr, connect, getsockopt, socket};
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::sockopt::{set_tcp_nodelay, socket_error};
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, getpeername, recv, send,
+    shutdown, socket_with,
+};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::core::Core;
@@ -25,30 +27,18 @@ const CROWDED: Duration = Duration::from_millis(2);
 
 /// A connected socket.
 pub(crate) struct Socket {
-    io: Io,
+    descriptor: OwnedFd,
     source: u32,
     /// Room in the send buffer was missed and is waited for.
     is_full: bool,
+    /// The other end is on this host for sure.
+    is_local: bool,
     core: Rc<Core>,
-}
-
-enum Io {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl AsFd for Io {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        match self {
-            Io::Tcp(stream) => stream.as_fd(),
-            Io::Unix(stream) => stream.as_fd(),
-        }
-    }
 }
 
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.io.as_fd()
+        self.descriptor.as_fd()
     }
 }
 
@@ -66,70 +56,62 @@ impl Socket {
     }
 
     async fn connect_to(address: SocketAddr) -> io::Result<Socket> {
-        let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-        let descriptor = new_socket(family)?;
-        let begun = connect(descriptor.as_raw_fd(), &SockaddrStorage::from(address));
-        let mut socket = Socket::register(Io::Tcp(descriptor.into()), EpollFlags::EPOLLOUT)?;
+        let descriptor = new_socket(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+        let begun = connect(&descriptor, &address);
+        let mut socket = Socket::register(descriptor, false, EventFlags::OUT)?;
         match begun {
             Ok(()) => {}
-            Err(Errno::EINPROGRESS) => std::future::poll_fn(|context| socket.poll_connected(context)).await?,
+            Err(Errno::INPROGRESS) => std::future::poll_fn(|context| socket.poll_connected(context)).await?,
             Err(errno) => return Err(errno.into()),
         }
-        socket.wait_for(EpollFlags::empty())?;
+        socket.wait_for(EventFlags::empty())?;
         Ok(socket)
     }
 
     /// Connects to a listener in the file system.
     pub(crate) async fn connect_unix(path: &Path) -> io::Result<Socket> {
-        let address = UnixAddr::new(path)?;
-        let descriptor = new_socket(AddressFamily::Unix)?;
+        let address = SocketAddrUnix::new(path)?;
+        let descriptor = new_socket(AddressFamily::UNIX)?;
         loop {
-            match connect(descriptor.as_raw_fd(), &address) {
-                Ok(()) => return Socket::register(Io::Unix(descriptor.into()), EpollFlags::empty()),
-                Err(Errno::EAGAIN) => fine::sleep(CROWDED).await,
+            match connect(&descriptor, &address) {
+                Ok(()) => return Socket::register(descriptor, true, EventFlags::empty()),
+                Err(Errno::AGAIN) => fine::sleep(CROWDED).await,
                 Err(errno) => return Err(errno.into()),
             }
         }
     }
 
-    fn register(io: Io, also: EpollFlags) -> io::Result<Socket> {
-        let core =
-            Core::here().ok_or_else(|| io::Error::other("a socket of the event loop was opened outside of it"))?;
-        let source = core.register(&io, also)?;
-        Ok(Socket { io, source, is_full: false, core })
+    fn register(descriptor: OwnedFd, is_local: bool, also: EventFlags) -> io::Result<Socket> {
+        let core = Core::here().ok_or_else(|| io::Error::other("a socket of the event loop was opened outside of it"))?;
+        let source = core.register(&descriptor, also)?;
+        Ok(Socket { descriptor, source, is_full: false, is_local, core })
     }
 
-    fn wait_for(&self, also: EpollFlags) -> io::Result<()> {
-        self.core.change(self.source, &self.io, also)
+    fn wait_for(&self, also: EventFlags) -> io::Result<()> {
+        self.core.change(self.source, &self.descriptor, also)
     }
 
     /// One that is not connected yet has neither an error nor an address at the other end.
     fn poll_connected(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Io::Tcp(stream) = &self.io else { return Poll::Ready(Ok(())) };
-        match getsockopt(&self.io, SocketError)? {
-            0 => match stream.peer_addr() {
-                Ok(_) => Poll::Ready(Ok(())),
-                Err(error) if error.kind() == ErrorKind::NotConnected => {
-                    self.core.watch_write(self.source, context);
-                    Poll::Pending
-                }
-                Err(error) => Poll::Ready(Err(error)),
-            },
-            error => Poll::Ready(Err(io::Error::from_raw_os_error(error))),
+        socket_error(&self.descriptor)??;
+        match getpeername(&self.descriptor) {
+            Ok(_) => Poll::Ready(Ok(())),
+            Err(Errno::NOTCONN) => {
+                self.core.watch_write(self.source, context);
+                Poll::Pending
+            }
+            Err(errno) => Poll::Ready(Err(errno.into())),
         }
     }
 
     /// Whether the other end is on this host for sure.
     pub(crate) fn is_local(&self) -> bool {
-        matches!(self.io, Io::Unix(_))
+        self.is_local
     }
 
     /// Sends without a delay for more to come.
     pub(crate) fn set_nodelay(&self) -> io::Result<()> {
-        match &self.io {
-            Io::Tcp(stream) => stream.set_nodelay(true),
-            Io::Unix(_) => Ok(()),
-        }
+        Ok(set_tcp_nodelay(&self.descriptor, true)?)
     }
 
     /// Reads what is there, without asking the kernel while nothing can be. Nothing read is the end.
@@ -138,20 +120,16 @@ impl Socket {
             if !self.core.may_read(self.source, context) {
                 return Poll::Pending;
             }
-            let received = match &self.io {
-                Io::Tcp(stream) => (&mut &*stream).read(buffer),
-                Io::Unix(stream) => (&mut &*stream).read(buffer),
-            };
-            match received {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.core.drained(self.source),
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Ok(count) => {
+            match recv(&self.descriptor, &mut *buffer, RecvFlags::empty()) {
+                Err(Errno::AGAIN) => self.core.drained(self.source),
+                Err(Errno::INTR) => {}
+                Ok((count, _)) => {
                     if count < buffer.len() {
                         self.core.drained(self.source);
                     }
                     return Poll::Ready(Ok(count));
                 }
-                error => return Poll::Ready(error),
+                Err(errno) => return Poll::Ready(Err(errno.into())),
             }
         }
     }
@@ -159,24 +137,20 @@ impl Socket {
     /// Sends as much as the kernel takes.
     pub(crate) fn poll_send(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         loop {
-            let sent = match &self.io {
-                Io::Tcp(stream) => (&mut &*stream).write(bytes),
-                Io::Unix(stream) => (&mut &*stream).write(bytes),
-            };
-            match sent {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            match send(&self.descriptor, bytes, SendFlags::NOSIGNAL) {
+                Err(Errno::AGAIN) => {
                     self.core.watch_write(self.source, context);
                     self.is_full = true;
                     // Tells at once if there has been room meanwhile.
-                    self.wait_for(EpollFlags::EPOLLOUT)?;
+                    self.wait_for(EventFlags::OUT)?;
                     return Poll::Pending;
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(Errno::INTR) => {}
                 sent => {
                     if std::mem::take(&mut self.is_full) {
-                        self.wait_for(EpollFlags::empty())?;
+                        self.wait_for(EventFlags::empty())?;
                     }
-                    return Poll::Ready(sent);
+                    return Poll::Ready(sent.map_err(io::Error::from));
                 }
             }
         }
@@ -190,8 +164,7 @@ impl Drop for Socket {
 }
 
 fn new_socket(family: AddressFamily) -> io::Result<OwnedFd> {
-    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    Ok(socket(family, SockType::Stream, flags, None)?)
+    Ok(socket_with(family, SocketType::STREAM, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC, None)?)
 }
 
 impl AsyncRead for Socket {
@@ -212,19 +185,15 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let how = std::net::Shutdown::Write;
-        Poll::Ready(match &self.io {
-            Io::Tcp(stream) => stream.shutdown(how),
-            Io::Unix(stream) => stream.shutdown(how),
-        })
+        Poll::Ready(shutdown(&self.descriptor, rustix::net::Shutdown::Write).map_err(io::Error::from))
     }
 }
 
 #[cfg(test)]
-impl From<UnixStream> for Socket {
+impl From<std::os::unix::net::UnixStream> for Socket {
     /// One end of a pair, for tests.
-    fn from(stream: UnixStream) -> Socket {
+    fn from(stream: std::os::unix::net::UnixStream) -> Socket {
         stream.set_nonblocking(true).expect("a socket can be told so");
-        Socket::register(Io::Unix(stream), EpollFlags::empty()).expect("tests run inside of a loop")
+        Socket::register(stream.into(), true, EventFlags::empty()).expect("tests run inside of a loop")
     }
 }

@@ -333,3 +333,54 @@ fn ready_tasks_do_not_keep_the_others_waiting() {
         over.set(true);
     });
 }
+
+/// Everybody who has something to read has a turn before anybody has a second one.
+#[test]
+fn a_thousand_conversations_go_on_at_one_pace() {
+    const PAIRS: usize = 1_000;
+    const ROUNDS: u32 = 40;
+    let (ours, theirs): (Vec<_>, Vec<_>) = (0..PAIRS).map(|_| UnixStream::pair().unwrap()).unzip();
+    let echo = thread::spawn(move || {
+        block_on(async {
+            let (done, mut all) = mpsc::unbounded_channel::<()>();
+            for end in theirs {
+                let (mut socket, done) = (Socket::from(end), done.clone());
+                spawn(async move {
+                    let mut buffer = [0; 8];
+                    while let Ok(count @ 1..) = receive(&mut socket, &mut buffer).await {
+                        send(&mut socket, &buffer[..count]).await.ok();
+                    }
+                    drop(done);
+                });
+            }
+            drop(done);
+            assert_eq!(all.recv().await, None);
+        })
+        .unwrap();
+    });
+    let turns = block_on(async {
+        let turns = Rc::new(RefCell::new(vec![0_u32; PAIRS]));
+        let over = Rc::new(Notify::new());
+        for (place, end) in ours.into_iter().enumerate() {
+            let (mut socket, turns, over) = (Socket::from(end), Rc::clone(&turns), Rc::clone(&over));
+            spawn(async move {
+                let mut buffer = [0; 8];
+                loop {
+                    send(&mut socket, b"x").await.unwrap();
+                    assert_eq!(receive(&mut socket, &mut buffer).await.unwrap(), 1);
+                    turns.borrow_mut()[place] += 1;
+                    if turns.borrow()[place] == ROUNDS {
+                        over.notify_one();
+                        return;
+                    }
+                }
+            });
+        }
+        over.notified().await;
+        turns.borrow().clone()
+    })
+    .unwrap();
+    echo.join().unwrap();
+    let least = turns.iter().min().copied().unwrap_or_default();
+    assert!(least >= ROUNDS - 10, "when the first had had {ROUNDS} turns, somebody had had {least}");
+}

@@ -1,16 +1,17 @@
 //! Wake-ups: of a loop's own thread, which cost a place in a queue, and of other threads, which may have to end its sleep.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use rustix::event::{EventfdFlags, eventfd};
 
 use super::core::Core;
 
 /// What other threads reach a loop by.
 pub(super) struct Remote {
-    event: EventFd,
+    event: OwnedFd,
     left: Mutex<Left>,
 }
 
@@ -24,11 +25,11 @@ struct Left {
 
 impl Remote {
     pub(super) fn new() -> io::Result<Remote> {
-        let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK)?;
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Remote { event, left: Mutex::default() })
     }
 
-    pub(super) fn event(&self) -> &EventFd {
+    pub(super) fn event(&self) -> &OwnedFd {
         &self.event
     }
 
@@ -56,7 +57,7 @@ impl Remote {
         left.tasks.push(task);
         let asleep = std::mem::replace(&mut left.asleep, false);
         drop(left);
-        if asleep && let Err(errno) = self.event.write(1) {
+        if asleep && let Err(errno) = rustix::io::write(&self.event, &1_u64.to_ne_bytes()) {
             tracing::error!(%errno, "a thread of virtual users could not be woken");
         }
     }

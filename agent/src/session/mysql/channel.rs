@@ -4,9 +4,10 @@
 //! share; a session keeps bytes of its own only while a packet is incomplete, so an idle one has none.
 
 use std::cell::RefCell;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::ops::ControlFlow;
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use vufleet_scenarios::study::Target;
@@ -72,15 +73,12 @@ impl Channel {
     }
 
     /// Sends the payload that `write` appends, as the begin of a new exchange, and reads the answer to its end.
-    pub(super) async fn exchange(
-        &mut self,
-        write: impl FnOnce(&mut Vec<u8>),
-        reader: &mut impl Reader,
-    ) -> io::Result<()> {
-        self.restart();
-        self.send(write).await?;
-        self.receive(reader).await?;
-        if self.partial.is_empty() { Ok(()) } else { Err(malformed("the server said more than it was asked")) }
+    pub(super) fn exchange<'a, W, R>(&'a mut self, write: W, reader: &'a mut R) -> Exchange<'a, W, R>
+    where
+        W: FnOnce(&mut Vec<u8>) + Unpin,
+        R: Reader,
+    {
+        Exchange { channel: self, reader, step: Step::Begin(write) }
     }
 
     /// The next packet begins an exchange.
@@ -107,7 +105,7 @@ impl Channel {
         write: impl FnOnce(&mut Vec<u8>),
     ) -> Poll<io::Result<()>> {
         buffer.clear();
-        buffer.resize(HEADER, 0);
+        buffer.extend_from_slice(&[0; HEADER]);
         write(buffer);
         self.frame(buffer);
         let sent = self.stream.poll_send(context, buffer);
@@ -115,7 +113,9 @@ impl Channel {
             Poll::Ready(Ok(done)) => *done,
             Poll::Ready(Err(_)) | Poll::Pending => 0,
         };
-        self.unsent.extend_from_slice(&buffer[done..]);
+        if done < buffer.len() {
+            self.unsent.extend_from_slice(&buffer[done..]);
+        }
         if buffer.capacity() > KEEP_BYTES {
             *buffer = Vec::new();
         }
@@ -130,8 +130,10 @@ impl Channel {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             self.unsent.drain(..sent);
+            if self.unsent.is_empty() {
+                self.unsent = Vec::new();
+            }
         }
-        self.unsent = Vec::new();
         self.stream.poll_flush(context)
     }
 
@@ -164,16 +166,17 @@ impl Channel {
         reader: &mut impl Reader,
     ) -> Poll<io::Result<()>> {
         // During login a packet may have come together with the one before.
-        let mut bytes = &[][..];
+        if !self.partial.is_empty() && self.take(&[], reader)?.is_break() {
+            return Poll::Ready(Ok(()));
+        }
         loop {
-            if self.take(bytes, reader)?.is_break() {
-                return Poll::Ready(Ok(()));
-            }
             let count = ready!(self.stream.poll_receive(context, buffer))?;
-            bytes = &buffer[..count];
-            if bytes.is_empty() {
+            if count == 0 {
                 let closed = "the server closed the connection";
                 return Poll::Ready(Err(io::Error::new(io::ErrorKind::UnexpectedEof, closed)));
+            }
+            if self.take(&buffer[..count], reader)?.is_break() {
+                return Poll::Ready(Ok(()));
             }
         }
     }
@@ -182,7 +185,9 @@ impl Channel {
     fn take(&mut self, bytes: &[u8], reader: &mut impl Reader) -> io::Result<ControlFlow<()>> {
         if self.partial.is_empty() {
             let (used, flow) = self.deliver(bytes, reader)?;
-            self.partial.extend_from_slice(&bytes[used..]);
+            if used < bytes.len() {
+                self.partial.extend_from_slice(&bytes[used..]);
+            }
             return Ok(flow);
         }
         let mut partial = std::mem::take(&mut self.partial);
@@ -197,11 +202,15 @@ impl Channel {
 
     fn deliver(&mut self, bytes: &[u8], reader: &mut impl Reader) -> io::Result<(usize, ControlFlow<()>)> {
         let mut used = 0;
-        while let Some((payload, length)) = self.next_packet(&bytes[used..])? {
-            used += length;
-            let flow = match payload {
-                Payload::Whole(payload) => reader.packet(payload)?,
-                Payload::Joined(payload) => reader.packet(&payload)?,
+        while let Some((first, behind)) = part(&bytes[used..]) {
+            let flow = if first.payload.len() < LONGEST {
+                self.expect(&first)?;
+                used = bytes.len() - behind.len();
+                reader.packet(first.payload)?
+            } else {
+                let Some((payload, length)) = self.join(&bytes[used..])? else { break };
+                used += length;
+                reader.packet(&payload)?
             };
             if flow.is_break() {
                 return Ok((used, flow));
@@ -210,41 +219,69 @@ impl Channel {
         Ok((used, ControlFlow::Continue(())))
     }
 
-    /// The payload that `bytes` begin with and how many bytes it took, once it is complete.
-    fn next_packet<'a>(&mut self, bytes: &'a [u8]) -> io::Result<Option<(Payload<'a>, usize)>> {
-        let Some((first, mut rest)) = part(bytes) else { return Ok(None) };
-        if first.payload.len() < LONGEST {
-            self.expect(&first)?;
-            return Ok(Some((Payload::Whole(first.payload), bytes.len() - rest.len())));
-        }
-        let mut parts = vec![first];
-        while parts.last().is_some_and(|last| last.payload.len() == LONGEST) {
-            let Some((next, behind)) = part(rest) else { return Ok(None) };
+    /// The payload of several parts that `bytes` begin with and how many bytes it took, once it is complete.
+    #[cold]
+    fn join(&mut self, mut bytes: &[u8]) -> io::Result<Option<(Vec<u8>, usize)>> {
+        let (all, mut parts) = (bytes.len(), Vec::<Part<'_>>::new());
+        while parts.last().is_none_or(|last| last.payload.len() == LONGEST) {
+            let Some((next, behind)) = part(bytes) else { return Ok(None) };
             parts.push(next);
-            rest = behind;
+            bytes = behind;
         }
         for part in &parts {
             self.expect(part)?;
         }
         let joined = parts.iter().flat_map(|part| part.payload).copied().collect();
-        Ok(Some((Payload::Joined(joined), bytes.len() - rest.len())))
+        Ok(Some((joined, all - bytes.len())))
     }
 
     fn expect(&mut self, part: &Part<'_>) -> io::Result<()> {
-        // A server that closes an idle connection says why before anybody has asked.
-        let farewell = part.sequence == 0 && self.sequence == 1 && part.payload.first() == Some(&ERROR);
-        if part.sequence != self.sequence && !farewell {
-            return Err(malformed("a packet is out of sequence"));
+        if part.sequence != self.sequence {
+            self.expect_farewell(part)?;
         }
         self.sequence = part.sequence.wrapping_add(1);
         Ok(())
     }
+
+    /// A server that closes an idle connection says why before anybody has asked.
+    #[cold]
+    fn expect_farewell(&self, part: &Part<'_>) -> io::Result<()> {
+        let farewell = part.sequence == 0 && self.sequence == 1 && part.payload.first() == Some(&ERROR);
+        if farewell { Ok(()) } else { Err(malformed("a packet is out of sequence")) }
+    }
 }
 
-/// A payload: where it lies, or copied together.
-enum Payload<'a> {
-    Whole(&'a [u8]),
-    Joined(Vec<u8>),
+/// A command and its answer under way. One future instead of one for each step: every wake-up goes through all of them.
+pub(super) struct Exchange<'a, W, R> {
+    channel: &'a mut Channel,
+    reader: &'a mut R,
+    step: Step<W>,
+}
+
+enum Step<W> {
+    Begin(W),
+    Send,
+    Receive,
+}
+
+impl<W: FnOnce(&mut Vec<u8>) + Unpin, R: Reader> Future for Exchange<'_, W, R> {
+    type Output = io::Result<()>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let Exchange { channel, reader, step } = self.get_mut();
+        match std::mem::replace(step, Step::Send) {
+            Step::Begin(write) => {
+                channel.restart();
+                ready!(OUTGOING.with_borrow_mut(|buffer| channel.begin_send(context, buffer, write)))?;
+            }
+            Step::Send => ready!(channel.go_on_sending(context))?,
+            Step::Receive => {}
+        }
+        *step = Step::Receive;
+        ready!(INCOMING.with_borrow_mut(|buffer| channel.poll_receive(context, buffer, *reader)))?;
+        let all = channel.partial.is_empty();
+        Poll::Ready(if all { Ok(()) } else { Err(malformed("the server said more than it was asked")) })
+    }
 }
 
 struct Part<'a> {

@@ -18,16 +18,19 @@ impl<'a> Cursor<'a> {
         Ok(taken)
     }
 
+    #[inline]
     pub(super) fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let (taken, rest) = self.0.split_first_chunk().ok_or_else(|| malformed("a packet is too short"))?;
         self.0 = rest;
         Ok(*taken)
     }
 
+    #[inline]
     pub(super) fn u8(&mut self) -> io::Result<u8> {
         Ok(self.array::<1>()?[0])
     }
 
+    #[inline]
     pub(super) fn u16(&mut self) -> io::Result<u16> {
         Ok(u16::from_le_bytes(self.array()?))
     }
@@ -36,10 +39,17 @@ impl<'a> Cursor<'a> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    /// A length-encoded integer.
+    /// A length-encoded integer, most of which are one byte long.
+    #[inline]
     pub(super) fn length(&mut self) -> io::Result<u64> {
         match self.u8()? {
             byte @ 0..=0xfa => Ok(byte.into()),
+            first => self.long(first),
+        }
+    }
+
+    fn long(&mut self, first: u8) -> io::Result<u64> {
+        match first {
             0xfc => Ok(self.u16()?.into()),
             0xfd => {
                 let [low, middle, high] = self.array()?;

@@ -28,10 +28,9 @@ pub(super) fn check(params: &[Value<'_>]) -> Result<(), Fault> {
 
 /// Appends the command.
 pub(super) fn write_execute(id: u32, params: &[Value<'_>], out: &mut Vec<u8>) {
-    out.push(EXECUTE);
-    out.extend_from_slice(&id.to_le_bytes());
-    out.push(NO_CURSOR);
-    out.extend_from_slice(&ITERATIONS.to_le_bytes());
+    let [a, b, c, d] = id.to_le_bytes();
+    let [w, x, y, z] = ITERATIONS.to_le_bytes();
+    out.extend_from_slice(&[EXECUTE, a, b, c, d, NO_CURSOR, w, x, y, z]);
     if params.is_empty() {
         return;
     }
