@@ -49,11 +49,11 @@ $(GRAMMARS)/installed: $(GRAMMAR)/requirements.txt
 	$(GRAMMARS)/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	touch $@
 
-# The intervals against a known truth, for docs/method.md; then vufleet against sysbench on one MariaDB, and TPROC-C, for docs/benchmarks.md.
-# Under three quarters of an hour after the build, on an otherwise idle machine. A first look:
-# cargo run --release --bin vufleet-bench -- --quick
+# The intervals against a known truth, for docs/method.md; then what vufleet costs, beside sysbench and by itself, for docs/benchmarks.md.
+# About two hours after the build, on an otherwise idle machine. A first look, three minutes: cargo run --release --bin vufleet-bench -- --quick
+# Ten minutes of 4,000 sessions beyond it: cargo run --release --bin vufleet-bench -- --only soak
 bench:
-	./.ci/tools sysbench
+	./.ci/tools sysbench valgrind
 	$(CARGO) build --release --workspace
 	$(CARGO) run --release --quiet --bin vufleet-bench
 
