@@ -24,6 +24,7 @@ use self::edges::{Edges, Merged};
 use crate::allow::Guard;
 use crate::arrivals::Arrivals;
 use crate::clock::CommonClock;
+use crate::event_loop;
 use crate::outbox::Outlet;
 use crate::recorder::{Tally, fault_to_proto};
 use crate::session::{MssqlSession, MysqlAsyncSession, MysqlSession, SimulatedSession, SqliteSession};
@@ -285,9 +286,8 @@ impl Drop for Crew {
 }
 
 fn keep_watch<S: Session>(dog: &Watchdog, target: &vufleet_scenarios::study::Target, watched: &[Watched]) {
-    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => tokio::task::LocalSet::new().block_on(&runtime, dog.watch::<S>(target, watched)),
-        Err(error) => tracing::error!(%error, "no runtime for the watchdog: deadlines are not enforced"),
+    if let Err(error) = event_loop::block_on_for::<S, _>(dog.watch::<S>(target, watched)) {
+        tracing::error!(%error, "no event loop for the watchdog: deadlines are not enforced");
     }
 }
 

@@ -1,13 +1,10 @@
 //! A clock finer than the runtime's, for waits below a tenth of a second.
 //!
-//! The runtime counts time in whole milliseconds and is a millisecond late at the median. That is too coarse for
-//! arrivals, short pauses and simulated service times. One thread of the process sleeps until the earliest moment that
-//! anybody waits for and wakes exactly those who are due. Longer waits go to the runtime's own timers, which cost less.
-//! This clock is real time: a runtime's paused time does not pause it.
-//!
-//! All threads share one mutex, which is held for an operation on a heap: 0.13 us a wait with two threads at it and 500 waits
-//! pending (measured, 2 cores). At 100,000 waits a second that is 1 % of the time. A clock for each thread would cost a
-//! sleeping thread each and is not worth that before there are several times as many.
+//! tokio counts time in whole milliseconds and is a millisecond late at the median. That is too coarse for arrivals, short pauses
+//! and simulated service times. A thread with a loop of its own ([`crate::event_loop`]) waits by that loop's timers, however
+//! long. For everybody else one thread of the process sleeps until the earliest moment that anybody waits for and wakes exactly
+//! those who are due; their longer waits go to tokio's timers, which cost less. Either clock is real time: a runtime's
+//! paused time does not pause it.
 
 mod waiting;
 
@@ -18,14 +15,17 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::waiting::{Ticket, Waiting};
+use crate::event_loop::Core;
 
-/// From here on the runtime's timers are fine enough.
+use self::waiting::Ticket;
+pub(crate) use self::waiting::Waiting;
+
+/// From here on tokio's timers are fine enough.
 pub const COARSE_FROM: Duration = Duration::from_millis(100);
 
 /// Waits for `duration`.
 pub async fn sleep(duration: Duration) {
-    if duration < COARSE_FROM {
+    if duration < COARSE_FROM || Core::here().is_some() {
         FineSleep::until(Instant::now() + duration).await;
     } else {
         tokio::time::sleep(duration).await;
@@ -34,10 +34,19 @@ pub async fn sleep(duration: Duration) {
 
 /// Waits until `due`; returns at once when that is past.
 pub async fn sleep_until(due: Instant) {
-    if due.saturating_duration_since(Instant::now()) < COARSE_FROM {
+    if due.saturating_duration_since(Instant::now()) < COARSE_FROM || Core::here().is_some() {
         FineSleep::until(due).await;
     } else {
         tokio::time::sleep_until(due.into()).await;
+    }
+}
+
+/// Does something for `limit` at most; none if that was not enough.
+pub async fn timeout<T>(limit: Duration, what: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        done = what => Some(done),
+        () = FineSleep::until(Instant::now() + limit) => None,
     }
 }
 
@@ -45,13 +54,55 @@ pub async fn sleep_until(due: Instant) {
 #[derive(Debug)]
 pub struct FineSleep {
     due: Instant,
-    ticket: Option<Ticket>,
+    place: Place,
+}
+
+/// Where a wait is known.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Nowhere,
+    /// With this thread's loop.
+    Here(Ticket),
+    /// With the clock of the process.
+    Shared(Ticket),
 }
 
 impl FineSleep {
     /// A wait that ends at `due`.
     pub fn until(due: Instant) -> Self {
-        FineSleep { due, ticket: None }
+        FineSleep { due, place: Place::Nowhere }
+    }
+
+    fn wait(&mut self, context: &Context<'_>) {
+        if let Some(core) = Core::here() {
+            self.wait_here(&core, context);
+            return;
+        }
+        let clock = Clock::shared();
+        match self.place {
+            Place::Shared(ticket) if clock.renew(ticket, context.waker()) => {}
+            _ => self.place = Place::Shared(clock.register(self.due, context.waker())),
+        }
+    }
+
+    fn wait_here(&mut self, core: &Core, context: &Context<'_>) {
+        let mut timers = core.timers.borrow_mut();
+        let watch = core.watch(context);
+        match self.place {
+            Place::Here(ticket) if let Some(known) = timers.waker_mut(ticket) => *known = watch,
+            _ => self.place = Place::Here(timers.insert(self.due, watch)),
+        }
+    }
+
+    fn cancel(&mut self) {
+        match std::mem::replace(&mut self.place, Place::Nowhere) {
+            Place::Nowhere => {}
+            Place::Here(ticket) => {
+                let watch = Core::here().and_then(|core| core.timers.borrow_mut().remove(ticket));
+                drop(watch);
+            }
+            Place::Shared(ticket) => Clock::shared().cancel(ticket),
+        }
     }
 }
 
@@ -63,20 +114,8 @@ impl Future for FineSleep {
             self.cancel();
             return Poll::Ready(());
         }
-        let clock = Clock::shared();
-        match self.ticket {
-            Some(ticket) if clock.renew(ticket, context.waker()) => {}
-            _ => self.ticket = Some(clock.register(self.due, context.waker())),
-        }
+        self.wait(context);
         Poll::Pending
-    }
-}
-
-impl FineSleep {
-    fn cancel(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            Clock::shared().cancel(ticket);
-        }
     }
 }
 
@@ -87,7 +126,7 @@ impl Drop for FineSleep {
 }
 
 struct Clock {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Waiting<Waker>>,
     earlier: Condvar,
 }
 
@@ -106,7 +145,7 @@ impl Clock {
         clock
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, Waiting<Waker>> {
         // Nothing panics with the lock held, except for running out of slots.
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,7 +164,10 @@ impl Clock {
     }
 
     fn renew(&self, ticket: Ticket, waker: &Waker) -> bool {
-        self.lock().replace(ticket, waker)
+        let mut waiting = self.lock();
+        let Some(known) = waiting.waker_mut(ticket) else { return false };
+        known.clone_from(waker);
+        true
     }
 
     fn cancel(&self, ticket: Ticket) {
@@ -143,7 +185,7 @@ impl Clock {
         let mut waiting = self.lock();
         loop {
             let now = Instant::now();
-            waiting.take_due(now, &mut woken);
+            woken.extend(std::iter::from_fn(|| waiting.take_due(now)));
             if !woken.is_empty() {
                 drop(waiting);
                 woken.drain(..).for_each(Waker::wake);
@@ -181,7 +223,7 @@ mod tests {
         let long = Duration::from_secs(3_600);
         let mut cancelled = Box::pin(FineSleep::until(Instant::now() + long));
         assert!(tokio::time::timeout(Duration::from_millis(1), &mut cancelled).await.is_err());
-        let ticket = cancelled.ticket.unwrap();
+        let Place::Shared(ticket) = cancelled.place else { panic!("there is no loop here") };
         drop(cancelled);
         assert!(!Clock::shared().renew(ticket, Waker::noop()));
         sleep(Duration::from_millis(2)).await;

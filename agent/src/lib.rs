@@ -8,6 +8,7 @@ pub mod command;
 pub mod config;
 pub mod crew;
 pub mod desk;
+pub mod event_loop;
 pub mod fine;
 pub mod hold;
 pub mod lease;

@@ -49,6 +49,7 @@ impl<S: Session> Measured<S> {
 impl<S: Session> Session for Measured<S> {
     const DIALECT: Dialect = S::DIALECT;
     const BLOCKING: bool = S::BLOCKING;
+    const ON_TOKIO: bool = S::ON_TOKIO;
     const HAS_ROWS: bool = S::HAS_ROWS;
 
     async fn connect(target: &Target, statements: Rc<[Statement]>) -> Result<Self, Fault> {

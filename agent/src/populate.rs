@@ -22,6 +22,7 @@ use self::rows::{Counted, Search};
 use crate::observe::meter::cpu_used;
 use crate::outbox::Outlet;
 use crate::session::{MssqlSession, MysqlSession, SimulatedSession, SqliteSession};
+use crate::{event_loop, fine};
 
 /// Attempts at one item after faults that may pass while the server is there.
 const ATTEMPTS: u32 = 5;
@@ -135,19 +136,19 @@ impl Job {
     }
 
     fn work(&self) {
-        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-            Ok(runtime) => runtime,
-            Err(error) => {
-                return self.fail(format!("no runtime for the build: {error}; raise the limit of open files"));
-            }
+        let served = match self.study.target.kind {
+            TargetKind::Mysql => self.serve_all::<MysqlSession>(),
+            TargetKind::Mssql => self.serve_all::<MssqlSession>(),
+            TargetKind::Sqlite => self.serve_all::<SqliteSession>(),
+            TargetKind::Simulated => self.serve_all::<SimulatedSession>(),
         };
-        let local = tokio::task::LocalSet::new();
-        match self.study.target.kind {
-            TargetKind::Mysql => local.block_on(&runtime, self.serve::<MysqlSession>()),
-            TargetKind::Mssql => local.block_on(&runtime, self.serve::<MssqlSession>()),
-            TargetKind::Sqlite => local.block_on(&runtime, self.serve::<SqliteSession>()),
-            TargetKind::Simulated => local.block_on(&runtime, self.serve::<SimulatedSession>()),
+        if let Err(error) = served {
+            self.fail(format!("no event loop for the build: {error}; raise the limit of open files (ulimit -n)"));
         }
+    }
+
+    fn serve_all<S: Session>(&self) -> std::io::Result<()> {
+        event_loop::block_on_for::<S, _>(self.serve::<S>())
     }
 
     async fn serve<S: Session>(&self) {
@@ -201,7 +202,7 @@ impl Job {
                 return Err(fault);
             }
             tracing::warn!(%fault, attempt, "an item of the build is done again");
-            tokio::time::sleep(pause(attempt)).await;
+            fine::sleep(pause(attempt)).await;
             attempt += 1;
         }
     }

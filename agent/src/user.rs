@@ -2,21 +2,22 @@
 //! whatever happened to its connection.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Semaphore;
 use vufleet_scenarios::session::{Fault, FaultKind, Session, Stmt};
 use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{Pacing, Target};
 use vufleet_scenarios::workload::{Outcome, Seat, Workload};
 
 use crate::allow::Guard;
-use crate::fine;
+use crate::event_loop::Task;
+use crate::fine::{self, FineSleep};
 use crate::measured::Measured;
 use crate::pace::{Keyed, Person};
 use crate::recorder::{End, Finished, Recorder};
@@ -79,7 +80,8 @@ pub struct Floor<W: Workload> {
     /// How and to what the first session connected.
     pub reached: RefCell<Option<Reached>>,
     stage: Cell<Stage>,
-    changed: Notify,
+    /// The users, for whom a change of the stage may end a wait.
+    users: RefCell<Vec<Task>>,
 }
 
 /// How the target was reached, for reports.
@@ -154,7 +156,7 @@ impl<W: Workload> Floor<W> {
             remarks: RefCell::default(),
             reached: RefCell::new(None),
             stage: Cell::new(Stage::Connecting),
-            changed: Notify::new(),
+            users: RefCell::default(),
         })
     }
 
@@ -168,32 +170,26 @@ impl<W: Workload> Floor<W> {
         if self.stage.get() != Stage::Stopping {
             self.stage.set(stage);
         }
-        self.changed.notify_waiters();
+        self.users.borrow().iter().copied().for_each(Task::wake);
     }
 
     /// Waits for the start. False when there will be none.
     async fn started(&self) -> bool {
-        loop {
-            match self.stage() {
-                Stage::Connecting => self.changed.notified().await,
-                Stage::Running => return true,
-                Stage::Stopping => return false,
-            }
-        }
+        poll_fn(|_| match self.stage() {
+            Stage::Connecting => Poll::Pending,
+            Stage::Running => Poll::Ready(true),
+            Stage::Stopping => Poll::Ready(false),
+        })
+        .await
     }
 
     /// Does something unless the stop comes first.
     async fn unless_stopped<T>(&self, mut what: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-        loop {
-            if self.stage() == Stage::Stopping {
-                return None;
-            }
-            tokio::select! {
-                biased;
-                done = &mut what => return Some(done),
-                () = self.changed.notified() => {}
-            }
-        }
+        poll_fn(|context| match self.stage() {
+            Stage::Stopping => Poll::Ready(None),
+            Stage::Connecting | Stage::Running => what.as_mut().poll(context).map(Some),
+        })
+        .await
     }
 
     /// When the next transaction, of that kind, is due, once it is. Only the arrivals of an open rate have a schedule: where
@@ -211,7 +207,16 @@ impl<W: Workload> Floor<W> {
                 return (self.stage() == Stage::Running).then(Instant::now);
             }
         };
-        self.unless_stopped(pin!(fine::sleep_until(due))).await.map(|()| Instant::now())
+        self.wait_until(due).await.then(Instant::now)
+    }
+
+    /// False when the stop comes first.
+    async fn wait_until(&self, due: Instant) -> bool {
+        self.unless_stopped(pin!(FineSleep::until(due))).await.is_some()
+    }
+
+    async fn wait(&self, time: Duration) -> bool {
+        self.wait_until(Instant::now() + time).await
     }
 }
 
@@ -221,7 +226,7 @@ pub struct Local {
     /// What the watchdog reads.
     pub post: Arc<Post>,
     killed: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
+    task: Cell<Option<Task>>,
 }
 
 impl Local {
@@ -233,26 +238,17 @@ impl Local {
     /// Makes the user give its session up, whatever it waits for.
     pub fn kill(&self) {
         self.killed.set(true);
-        if let Some(waker) = self.waker.borrow_mut().take() {
-            waker.wake();
-        }
+        self.task.get().into_iter().for_each(Task::wake);
     }
 
     /// Runs a database call unless the session has to be given up first. The call is pinned by the caller: a future that is
     /// handed over by value is stored twice.
     async fn guard<T>(&self, mut call: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-        std::future::poll_fn(|context| {
+        poll_fn(|context| {
             if self.killed.take() {
                 return Poll::Ready(None);
             }
-            let poll = call.as_mut().poll(context);
-            if poll.is_pending() {
-                let mut waker = self.waker.borrow_mut();
-                if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
-                    *waker = Some(context.waker().clone());
-                }
-            }
-            poll.map(Some)
+            call.as_mut().poll(context).map(Some)
         })
         .await
     }
@@ -273,6 +269,30 @@ enum Attempt {
     Over(End),
 }
 
+/// How a user keeps the state of a transaction.
+trait Turn {
+    /// Runs one. Returns its end.
+    async fn transact<S: Session, W: Workload>(user: &mut User<S, W>, kind: usize, due: Instant) -> Instant;
+}
+
+/// In the user itself, for those who do nothing else.
+struct Steady;
+
+/// In memory of its own, as long as it lasts: most users are waiting for their next one.
+struct Paced;
+
+impl Turn for Steady {
+    async fn transact<S: Session, W: Workload>(user: &mut User<S, W>, kind: usize, due: Instant) -> Instant {
+        user.transact(kind, due).await
+    }
+}
+
+impl Turn for Paced {
+    async fn transact<S: Session, W: Workload>(user: &mut User<S, W>, kind: usize, due: Instant) -> Instant {
+        Box::pin(user.transact(kind, due)).await
+    }
+}
+
 /// A session's user.
 pub struct User<S: Session, W: Workload> {
     floor: Rc<Floor<W>>,
@@ -291,47 +311,58 @@ impl<S: Session, W: Workload> User<S, W> {
         User { floor, local, workload, person: Person::new(&seat), session: None, failures: 0 }
     }
 
-    /// The whole life: connect at `connect_at`, `connected`, work until the stop or the limit, say goodbye.
+    /// The whole life: connect at `connect_at`, `connected`, work until the stop or the limit, say goodbye. What is done with in a
+    /// moment or seldom is boxed: a user takes the memory of the longest of its waits.
     pub async fn live(&mut self, connect_at: Instant, connected: impl FnOnce(Option<u64>)) {
+        self.local.task.set(Task::current());
+        self.floor.users.borrow_mut().extend(Task::current());
+        if !Box::pin(self.enter(connect_at, connected)).await {
+            return;
+        }
+        if self.floor.started().await {
+            match self.floor.pacing {
+                Pacing::None => Box::pin(self.work::<Steady>()).await,
+                Pacing::Wait(_) | Pacing::KeyingThinking { .. } | Pacing::Rate(_) => self.work::<Paced>().await,
+            }
+        }
+        Box::pin(self.leave()).await;
+    }
+
+    /// Opens the first session. False when there is none.
+    async fn enter(&mut self, connect_at: Instant, connected: impl FnOnce(Option<u64>)) -> bool {
         let floor = Rc::clone(&self.floor);
-        let mut first = Box::pin(async {
-            fine::sleep_until(connect_at).await;
+        let first = pin!(async {
+            FineSleep::until(connect_at).await;
             Self::first_session(&floor).await
         });
-        let opened = floor.unless_stopped(first.as_mut()).await;
-        drop(first);
-        match opened {
+        match floor.unless_stopped(first).await {
             Some(Ok(session)) => self.seat(session),
             Some(Err(fault)) => {
                 floor.refusal.borrow_mut().get_or_insert(fault);
-                return connected(None);
+                connected(None);
+                return false;
             }
-            None => return,
+            None => return false,
         }
         connected(self.session.as_ref().and_then(Session::id));
-        if floor.started().await {
-            self.work().await;
-        }
-        self.leave().await;
+        true
     }
 
-    async fn work(&mut self) {
+    async fn work<T: Turn>(&mut self) {
         let mut last = None;
         let mut left = self.floor.limit.unwrap_or(u64::MAX);
         while left > 0 {
             let kind = self.workload.draw().kind;
             let Some(due) = self.floor.next_due(&mut self.person, kind, last).await else { return };
-            last = Some(self.transact(kind, due).await);
+            last = Some(T::transact(self, kind, due).await);
             if let Some(keyed) = &self.floor.keyed {
                 self.person.think(keyed, kind);
             }
             left -= 1;
-            if self.session.is_none() && !self.reopen().await {
+            if self.session.is_none() && !Box::pin(self.reopen()).await {
                 return;
             }
-            if self.failures > 0
-                && self.floor.unless_stopped(pin!(fine::sleep(back_off(self.failures)))).await.is_none()
-            {
+            if self.failures > 0 && !self.floor.wait(back_off(self.failures)).await {
                 return;
             }
         }
@@ -362,7 +393,7 @@ impl<S: Session, W: Workload> User<S, W> {
     }
 
     async fn pause_before_retry(&mut self, kind: usize, attempt: u32) -> bool {
-        let going_on = self.floor.unless_stopped(pin!(fine::sleep(back_off(attempt)))).await.is_some();
+        let going_on = self.floor.wait(back_off(attempt)).await;
         if going_on {
             self.floor.recorder.borrow_mut().tally.retry(kind);
         }
@@ -447,7 +478,7 @@ impl<S: Session, W: Workload> User<S, W> {
     async fn reopen(&mut self) -> bool {
         let floor = Rc::clone(&self.floor);
         for attempt in 1.. {
-            match floor.unless_stopped(Box::pin(Self::open(&floor)).as_mut()).await {
+            match floor.unless_stopped(pin!(Self::open(&floor))).await {
                 Some(Ok(session)) => {
                     floor.recorder.borrow_mut().tally.reconnect();
                     self.seat(session);
@@ -460,7 +491,7 @@ impl<S: Session, W: Workload> User<S, W> {
                 None => return false,
             }
             // From 32 ms up: a database that restarts needs seconds, not thousands of attempts.
-            if floor.unless_stopped(pin!(fine::sleep(back_off(attempt + 5)))).await.is_none() {
+            if !floor.wait(back_off(attempt + 5)).await {
                 return false;
             }
         }
@@ -516,7 +547,7 @@ impl<S: Session, W: Workload> User<S, W> {
     async fn leave(&mut self) {
         if let Some(session) = self.unseat() {
             // A server that does not answer a goodbye must not hold up the end of the run.
-            if tokio::time::timeout(Duration::from_secs(2), session.close()).await.is_err() {
+            if fine::timeout(Duration::from_secs(2), session.close()).await.is_none() {
                 tracing::debug!("a session's goodbye was not answered");
             }
         }
@@ -569,8 +600,15 @@ mod tests {
             let floor = Floor::new(plan, Recorder::new(Tally::new(1, false), Instant::now()));
             let seat = Seat { seed: 1, vu: 0, session: 0, vus: 1, sessions_per_vu: 1, run: 1 };
             let mut user = User::<S, W>::new(floor, Rc::default(), seat);
+            let transaction = size_of_val(&user.transact(0, Instant::now()));
+            let (itself, session, workload) = (size_of_val(&user), size_of::<Measured<S>>(), size_of::<W>());
             let bytes = size_of_val(&async move { user.live(Instant::now(), |_| ()).await });
-            println!("a user's future with {}: {bytes} bytes", std::any::type_name::<S>());
+            println!(
+                "a user with {} doing {}: {bytes} bytes, {itself} of them itself (session {session}, workload \
+                 {workload}), a transaction {transaction}",
+                std::any::type_name::<S>(),
+                std::any::type_name::<W>()
+            );
             assert!(bytes <= limit, "{bytes} bytes, more than {limit}");
         }
         let oltp = || vufleet_scenarios::oltp::Shape::new(Script::ReadWrite);

@@ -15,6 +15,8 @@ use tokio::sync::mpsc;
 use vufleet_scenarios::session::{Fault, Interrupt, Session};
 use vufleet_scenarios::study::Target;
 
+use crate::fine;
+
 /// From stopping a query to giving its session up.
 pub const GRACE: Duration = Duration::from_secs(2);
 
@@ -93,7 +95,7 @@ impl Watchdog {
     async fn look_around(&self, seats: &[Watched], late: mpsc::UnboundedSender<Late>) {
         let mut stopped: Vec<Option<(u64, Instant)>> = vec![None; seats.len()];
         while !self.over.load(Ordering::Relaxed) {
-            tokio::time::sleep(ROUND).await;
+            fine::sleep(ROUND).await;
             for (watched, stopped) in seats.iter().zip(&mut stopped) {
                 self.look(watched, stopped, &late);
             }
@@ -184,11 +186,11 @@ impl<'a, S: Session> Spare<'a, S> {
         match interrupt {
             Some(Interrupt::Call(call)) => call(),
             Some(Interrupt::Statement(sql)) => {
-                match tokio::time::timeout(patience, self.send(&sql)).await {
-                    Ok(Ok(())) => {}
-                    Ok(Err(fault)) => tracing::debug!(%fault, sql = &*sql, "a late query could not be stopped"),
+                match fine::timeout(patience, self.send(&sql)).await {
+                    Some(Ok(())) => {}
+                    Some(Err(fault)) => tracing::debug!(%fault, sql = &*sql, "a late query could not be stopped"),
                     // The future was dropped half-way: this connection is of no use any more.
-                    Err(_) => self.session.take().into_iter().for_each(S::discard),
+                    None => self.session.take().into_iter().for_each(S::discard),
                 }
             }
             Some(Interrupt::None) | None => {}

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use secrecy::SecretString;
+use vufleet_agent::event_loop;
 use vufleet_agent::session::{MysqlSession, SimulatedSession, install_tls_provider};
 use vufleet_scenarios::session::{Session, Stmt, Value};
 use vufleet_scenarios::sql::{Protocol, Statement};
@@ -41,7 +42,7 @@ fn target(kind: TargetKind) -> Target {
         driver: MysqlDriver::Native,
         mssql: Mssql::default(),
         deadline: Duration::from_secs(30),
-        simulated,
+        simulated: simulated.into(),
     }
 }
 
@@ -83,8 +84,7 @@ fn sessions_fit_their_budget() {
             "CREATE TABLE sbtest.sbtest1 (id INT PRIMARY KEY, c CHAR(120)); INSERT INTO sbtest.sbtest1 VALUES (1, 'c')",
         )
         .unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    tokio::task::LocalSet::new().block_on(&runtime, async {
+    event_loop::block_on(async {
         let target = Target { port: server.port(), ..target(TargetKind::Mysql) };
         let mysql = Box::pin(footprint::<MysqlSession>(&target, MYSQL_SESSIONS, 50)).await;
         println!("{mysql} bytes a MySQL session with one prepared statement");
@@ -94,5 +94,6 @@ fn sessions_fit_their_budget() {
         let simulated = footprint::<SimulatedSession>(&target, SIMULATED_SESSIONS, 0).await;
         println!("{simulated} bytes a simulated session");
         assert!(simulated <= SIMULATED_BYTES, "{simulated} bytes a simulated session");
-    });
+    })
+    .unwrap();
 }

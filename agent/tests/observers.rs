@@ -7,7 +7,7 @@ use vufleet_agent::observe::control;
 use vufleet_agent::observe::database::{DatabaseObserver, Reading};
 use vufleet_agent::observe::host::{HostRole, HostSampler};
 use vufleet_agent::observe::process::ProcessChoice;
-use vufleet_agent::session::{MysqlSession, install_tls_provider};
+use vufleet_agent::session::{MysqlAsyncSession, install_tls_provider};
 use vufleet_proto::v1;
 use vufleet_scenarios::check::{self, Answer, Answers, Finding, Login, Severity};
 use vufleet_scenarios::counters::mysql;
@@ -34,7 +34,7 @@ fn read(text: &str) -> Study {
     study::read(text, &Edits::default()).unwrap()
 }
 
-fn observer(db: &MariaDb) -> DatabaseObserver<MysqlSession> {
+fn observer(db: &MariaDb) -> DatabaseObserver<MysqlAsyncSession> {
     install_tls_provider();
     let mut target = read(&text_on(db, "")).control_target();
     target.password = Some("bench-password".into());

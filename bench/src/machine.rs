@@ -1,5 +1,7 @@
 //! Where it was measured, in words that let somebody else judge the figures.
 
+use std::fmt;
+
 use anyhow::Result;
 
 use crate::processes;
@@ -10,27 +12,41 @@ use crate::server::Server;
 #[derive(Debug, Clone)]
 pub struct Machine {
     /// The day, UTC.
-    pub date: String,
+    date: String,
     /// Cores that may be used.
-    pub cores: usize,
+    cores: usize,
     /// The distribution.
-    pub system: String,
-    /// The server.
-    pub server: String,
-    /// Both programs.
-    pub programs: Vec<String>,
+    system: String,
+    /// The server, and all programs.
+    versions: Vec<String>,
 }
 
 impl Machine {
     /// Looks around.
-    pub async fn look(server: &mut Server, programs: [&Program; 2]) -> Result<Machine> {
+    pub async fn look(server: Option<&mut Server>, programs: [&Program; 2]) -> Result<Machine> {
+        let mut versions = Vec::new();
+        if let Some(server) = server {
+            let version = server.version().await?;
+            versions.push(format!("MariaDB {}", version.split("-MariaDB").next().unwrap_or_default()));
+        }
+        for program in programs {
+            let version = program.version()?;
+            if !versions.contains(&version) {
+                versions.push(version);
+            }
+        }
         Ok(Machine {
             date: jiff::Timestamp::now().strftime("%Y-%m-%d").to_string(),
             cores: processes::cores(),
             system: system(&std::fs::read_to_string("/etc/os-release").unwrap_or_default()),
-            server: server.version().await?,
-            programs: programs.into_iter().map(Program::version).collect::<Result<_>>()?,
+            versions,
         })
+    }
+}
+
+impl fmt::Display for Machine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {} cores, {}, {}", self.date, self.cores, self.system, self.versions.join(", "))
     }
 }
 

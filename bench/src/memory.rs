@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use tokio::time::sleep;
 
-use crate::load::{Load, Pause, Protocol, TABLES, Target, Work};
+use crate::load::{Calls, Load, Pause, Protocol, TABLES, Target, Wire, Work};
 use crate::processes;
 use crate::program::Program;
+use crate::server::Server;
 use crate::statistics::Quartiles;
 
 /// How often a process is looked at.
@@ -19,8 +20,8 @@ const POLL: Duration = Duration::from_millis(50);
 const NEXT_TO_NONE: u32 = 2;
 /// A transaction of a simulated user.
 const SERVICE_TIME: Duration = Duration::from_millis(2);
-/// Its pause.
-const WAIT: Duration = Duration::from_secs(10);
+/// Mean time from one transaction of a simulated user to its next, rounded up: most have come to one by then.
+const CYCLE: Duration = Duration::from_secs(21);
 /// Pause that only a handful of thousands of sessions come to the end of.
 const IDLE: Duration = Duration::from_secs(3_600);
 
@@ -31,7 +32,7 @@ pub struct Scale {
     pub few: u32,
     /// Sessions of the larger level.
     pub many: u32,
-    /// Users without a database.
+    /// Users without a database, keying and thinking.
     pub simulated: u32,
     /// How often the larger level is connected.
     pub repetitions: u32,
@@ -55,17 +56,19 @@ pub struct Costs {
     pub scale: Scale,
     /// A session that is connected and has its statement prepared.
     pub connected: Levels,
-    /// The same after the whole run without a pause.
+    /// The same with the 92 statements of read_write over ten tables prepared, smaller level.
+    pub read_write: f64,
+    /// The same as connected after the whole run without a pause.
     pub busy: Levels,
     /// sysbench's after the same, smaller level.
     pub sysbench_busy: f64,
-    /// Each further prepared statement of a session.
-    pub statement: f64,
     /// A connected session without a prepared statement, smaller level.
     pub unprepared: f64,
-    /// A user of the simulated database, each of whom has come to a transaction.
+    /// A simulated user who keys and thinks.
     pub simulated: f64,
-    /// Share of one core that all of those take together.
+    /// The whole process with all of them.
+    pub simulated_process: u64,
+    /// Share of one core that all of those take together in the second half of their run.
     pub simulated_core: f64,
     /// Seconds to connect the larger level.
     pub connect_s: Quartiles,
@@ -73,27 +76,21 @@ pub struct Costs {
 
 impl Costs {
     /// Measures all of it.
-    pub async fn measure(ours: &Program, port: u16, scale: Scale) -> Result<Costs> {
-        let script = "point_select";
-        let work = |tables, protocol| Work::Oltp { script, tables, protocol };
-        let one_table = work(1, Protocol::Prepared);
-        let busy = |sessions| Load::on(Target::MariaDb(port), one_table, sessions, scale.length);
-        let idle = |sessions| Load { pause: Pause::Wait(IDLE), ..busy(sessions) };
-        let simulated = |sessions| Load {
-            target: Target::Simulated(SERVICE_TIME),
-            pause: Pause::Wait(WAIT),
-            // Everybody has come to a transaction by then.
-            length: WAIT + Duration::from_secs(2),
-            ..busy(sessions)
-        };
+    pub async fn measure(ours: &Program, server: &Server, scale: Scale) -> Result<Costs> {
+        let work = |script, tables, protocol| Work::Oltp { script, tables, protocol };
+        let one_table = work("point_select", 1, Protocol::Prepared);
+        let busy = |sessions| Load::on(server.target(Wire::Tcp), one_table, sessions, scale.length);
+        let idle = |work, sessions| Load { work, pause: Pause::Wait(IDLE), ..busy(sessions) };
 
-        let nobody = Peak::of(ours, &idle(NEXT_TO_NONE)).await?;
-        let connected = Peak::of(ours, &idle(scale.few)).await?;
-        let all_tables = Peak::of(ours, &Load { work: work(TABLES, Protocol::Prepared), ..idle(scale.few) }).await?;
-        let unprepared = Peak::of(ours, &Load { work: work(1, Protocol::Text), ..idle(scale.few) }).await?;
+        let nobody = Peak::of(ours, &idle(one_table, NEXT_TO_NONE)).await?;
+        let connected = Peak::of(ours, &idle(one_table, scale.few)).await?;
+        let read_write = work("read_write", TABLES, Protocol::Prepared);
+        let nobody_writes = Peak::of(ours, &idle(read_write, NEXT_TO_NONE)).await?;
+        let all_statements = Peak::of(ours, &idle(read_write, scale.few)).await?;
+        let unprepared = Peak::of(ours, &idle(work("point_select", 1, Protocol::Text), scale.few)).await?;
         let mut most = Vec::new();
         for _ in 0..scale.repetitions {
-            most.push(Peak::of(ours, &idle(scale.many)).await?);
+            most.push(Peak::of(ours, &idle(one_table, scale.many)).await?);
         }
         let largest = most.iter().max_by_key(|peak| peak.bytes).context("the larger level was not measured")?;
         let connect_s = Quartiles::of(most.iter().filter_map(|peak| peak.connect_s));
@@ -105,20 +102,27 @@ impl Costs {
         let busy_base = Peak::of(ours, &busy(NEXT_TO_NONE)).await?;
         let many_busy = Peak::of(ours, &busy(scale.many)).await?;
 
-        let simulated_base = Peak::of(ours, &simulated(NEXT_TO_NONE)).await?;
-        let users = Peak::of(ours, &simulated(scale.simulated)).await?;
+        let simulated_base = Peak::of(ours, &terminals(NEXT_TO_NONE)).await?;
+        let users = Peak::of(ours, &terminals(scale.simulated)).await?;
         Ok(Costs {
             scale,
             connected: Levels { few: connected.over(&nobody), many: largest.over(&nobody) },
+            read_write: all_statements.over(&nobody_writes),
             busy: Levels { few: few_busy.over(&busy_base), many: many_busy.over(&busy_base) },
             sysbench_busy: sysbench_busy.over(&sysbench_base),
-            statement: (all_tables.over(&nobody) - connected.over(&nobody)) / f64::from(TABLES - 1),
             unprepared: unprepared.over(&nobody),
             simulated: users.over(&simulated_base),
-            simulated_core: users.cpu.as_secs_f64() / users.life.as_secs_f64(),
+            simulated_process: users.bytes,
+            simulated_core: users.core,
             connect_s: connect_s.context("vufleet does not tell how long connecting took")?,
         })
     }
+}
+
+/// Users without a database who key and think as TPROC-C has it.
+fn terminals(users: u32) -> Load {
+    let work = Work::Tprocc { calls: Calls::Procedures, warehouses: 16 };
+    Load { pause: Pause::KeyingThinking, ..Load::on(Target::Simulated(SERVICE_TIME), work, users, CYCLE) }
 }
 
 /// The process that makes the load, at its largest.
@@ -127,14 +131,13 @@ pub(crate) struct Peak {
     sessions: u32,
     bytes: u64,
     connect_s: Option<f64>,
-    /// Of its whole life.
-    cpu: Duration,
-    life: Duration,
+    /// Share of one core, in the second half of its life.
+    core: f64,
 }
 
 impl Peak {
     fn nothing(sessions: u32) -> Peak {
-        Peak { sessions, bytes: 0, connect_s: None, cpu: Duration::ZERO, life: Duration::ZERO }
+        Peak { sessions, bytes: 0, connect_s: None, core: f64::NAN }
     }
 
     /// Runs a load and watches.
@@ -142,17 +145,22 @@ impl Peak {
         let mut running = program.start(load)?;
         let mut peak = Peak::nothing(load.sessions);
         let mut driver = None;
+        let mut used: Vec<(Instant, Duration)> = Vec::new();
         while running.goes_on()? {
             sleep(POLL).await;
             if driver.is_none() {
-                driver = program.driver(&running)?.map(|pid| (pid, Instant::now()));
+                driver = program.driver(&running)?;
             }
-            let Some((pid, since)) = driver else { continue };
+            let Some(pid) = driver else { continue };
             if let (Some(bytes), Ok(cpu)) = (processes::peak_resident_bytes(pid), processes::cpu(pid)) {
-                peak = Peak { bytes, cpu, life: since.elapsed(), ..peak };
+                peak.bytes = bytes;
+                used.push((Instant::now(), cpu));
             }
         }
-        peak.connect_s = running.finish()?.map(|told| told.connect_s);
+        if let (Some((from, before)), Some((to, after))) = (used.get(used.len() / 2), used.last()) {
+            peak.core = (*after - *before).as_secs_f64() / (*to - *from).as_secs_f64();
+        }
+        peak.connect_s = running.finish()?.map(|told| told.connect_s()).transpose()?;
         let connected = peak.connect_s.map_or(String::new(), |seconds| format!(", connected after {seconds:.2} s"));
         eprintln!("{}: {} sessions, {} KB{connected}", program.name(), load.sessions, peak.bytes / 1024);
         Ok(peak)

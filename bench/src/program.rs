@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
 
-pub use self::vufleet::Told;
+pub use self::vufleet::{PASSWORD, Second, Told, study};
 
 use crate::load::Load;
 use crate::processes;
@@ -25,6 +25,8 @@ pub enum Program {
     Vufleet(PathBuf),
     /// The one compared with.
     Sysbench,
+    /// vufleet's sessions without its measuring.
+    Bare,
 }
 
 impl Program {
@@ -47,7 +49,7 @@ impl Program {
     pub fn directory(&self) -> Result<&Path> {
         match self {
             Program::Vufleet(directory) => Ok(directory),
-            Program::Sysbench => bail!("sysbench is wherever the system has put it"),
+            Program::Sysbench | Program::Bare => bail!("{} has no directory of its own", self.name()),
         }
     }
 
@@ -56,6 +58,7 @@ impl Program {
         match self {
             Program::Vufleet(_) => "vufleet",
             Program::Sysbench => "sysbench",
+            Program::Bare => "bare",
         }
     }
 
@@ -64,6 +67,7 @@ impl Program {
         let executable = match self {
             Program::Vufleet(directory) => directory.join("vufleet"),
             Program::Sysbench => PathBuf::from("sysbench"),
+            Program::Bare => std::env::current_exe()?,
         };
         let output = Command::new(&executable).arg("--version").output();
         let output = output.with_context(|| format!("cannot run {}; is it installed?", executable.display()))?;
@@ -73,18 +77,23 @@ impl Program {
     /// Starts it under a load.
     pub fn start(&self, load: &Load) -> Result<Running> {
         let work = tempfile::Builder::new().prefix("vufleet-bench-").tempdir()?;
-        let command = match self {
-            Program::Vufleet(directory) => vufleet::run(directory, load, work.path())?,
-            Program::Sysbench => sysbench::run(load)?,
-        };
-        Running::start(command, work, load.is_idle())
+        Running::start(self.command(load, work.path(), processes::cores())?, work, load.is_invalid())
+    }
+
+    /// Its command line under a load; on how many threads, where the program can be told.
+    pub fn command(&self, load: &Load, work: &Path, threads: usize) -> Result<Command> {
+        match self {
+            Program::Vufleet(directory) => vufleet::run(directory, load, work),
+            Program::Sysbench => sysbench::run(load),
+            Program::Bare => vufleet::bare(load, work, threads),
+        }
     }
 
     /// The process that makes the load, once it is there.
     pub fn driver(&self, running: &Running) -> Result<Option<i32>> {
         match self {
             Program::Vufleet(_) => processes::started_with(running.pid(), vufleet::DRIVER),
-            Program::Sysbench => Ok(Some(running.pid())),
+            Program::Sysbench | Program::Bare => Ok(Some(running.pid())),
         }
     }
 }
@@ -101,16 +110,16 @@ pub fn build_tables(program: &Program, load: &Load) -> Result<Running> {
 pub struct Running {
     child: Child,
     work: TempDir,
-    /// Sessions that only wait: a run without a transaction is invalid, and its sessions were there all the same.
-    idle: bool,
+    /// vufleet will call the run invalid, and what it counts is wanted all the same.
+    invalid: bool,
 }
 
 impl Running {
-    fn start(mut command: Command, work: TempDir, idle: bool) -> Result<Running> {
+    fn start(mut command: Command, work: TempDir, invalid: bool) -> Result<Running> {
         let log = File::create(work.path().join("output.log"))?;
         command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
         let child = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
-        Ok(Running { child, work, idle })
+        Ok(Running { child, work, invalid })
     }
 
     /// Process id.
@@ -128,7 +137,7 @@ impl Running {
         let status = self.child.wait()?;
         let short_of_valid_runs = status.code() == Some(3);
         ensure!(
-            status.success() || (self.idle && short_of_valid_runs),
+            status.success() || (self.invalid && short_of_valid_runs),
             "a program under test ended with {status}:\n{}",
             self.last_words()
         );

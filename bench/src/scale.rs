@@ -3,27 +3,21 @@
 //! All of them are processes of this host, as anybody would start them. Their load is simulated and mostly waits, so that what
 //! is measured is the fleet and not its work.
 
-use std::fs::File;
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Child;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
-use tempfile::TempDir;
+use anyhow::{Context, Result, ensure};
 use tokio::time::sleep;
 use vufleet::ledger::{FILE_NAME, Ledger};
-use vufleet::operator::Operator;
 use vufleet_proto::v1::event::Body;
 use vufleet_proto::v1::phase;
-use vufleet_trust::address::{Plaintext, Security};
 
+use crate::lab::{LEASE, Lab};
 use crate::processes;
 
 /// How often agents are counted and processes looked at.
 const POLL: Duration = Duration::from_millis(100);
-const PLAINTEXT: Security = Security::Plaintext(Plaintext::Loopback);
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How many, how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +63,7 @@ impl Fleets {
     /// Measures all of it.
     pub async fn measure(programs: &Path, crowd: Crowd) -> Result<Fleets> {
         let late_ms = starts(programs, crowd).await?;
-        let mut lab = Lab::start(programs)?;
+        let mut lab = Lab::start(programs, LEASE)?;
         let begun = Instant::now();
         lab.hire(crowd.agents)?;
         let joined = lab.await_agents(crowd.agents, begun).await?;
@@ -85,9 +79,7 @@ impl Fleets {
         let watch = lab.watch(&mut run, crowd.length).await?;
         let (events, bytes) = lab.recorded()?;
         let begun = Instant::now();
-        lab.coordinator.kill()?;
-        lab.coordinator.wait()?;
-        lab.coordinator = coordinator(programs, lab.port, lab.dir.path())?;
+        lab.restart_coordinator()?;
         let back = lab.await_agents(crowd.agents, begun).await?;
         eprintln!("all back after {back:.2?}");
         let hours = crowd.length.as_secs_f64() / 3_600.0;
@@ -118,7 +110,7 @@ const STUDY: &str = "name = \"crowd\"\nseed = 1\n[target]\nkind = \"simulated\"\
 
 /// How late agents begin, start after start.
 async fn starts(programs: &Path, crowd: Crowd) -> Result<Vec<f64>> {
-    let mut lab = Lab::start(programs)?;
+    let mut lab = Lab::start(programs, LEASE)?;
     lab.hire(crowd.starters)?;
     lab.await_agents(crowd.starters, Instant::now()).await?;
     let study = format!(
@@ -148,15 +140,6 @@ async fn starts(programs: &Path, crowd: Crowd) -> Result<Vec<f64>> {
     Ok(late_ms)
 }
 
-/// A coordinator and its agents, all ended with this.
-struct Lab {
-    programs: PathBuf,
-    dir: TempDir,
-    port: u16,
-    coordinator: Child,
-    agents: Vec<Child>,
-}
-
 struct Watch {
     cores: f64,
     resident_bytes: u64,
@@ -165,59 +148,9 @@ struct Watch {
 }
 
 impl Lab {
-    fn start(programs: &Path) -> Result<Lab> {
-        let dir = TempDir::with_prefix("vufleet-bench-scale-")?;
-        // Another program may take it in the moment between; then the coordinator says so.
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let coordinator = coordinator(programs, port, dir.path())?;
-        Ok(Lab { programs: programs.to_owned(), dir, port, coordinator, agents: Vec::new() })
-    }
-
-    fn data(&self) -> PathBuf {
-        self.dir.path().join("data")
-    }
-
-    fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
-    }
-
-    fn hire(&mut self, count: u32) -> Result<()> {
-        for number in 1..=count {
-            let mut command = Command::new(self.programs.join("vufleet-agent"));
-            command.args(["--coordinator", &self.url(), "--roles", "drive", "--name", &format!("load-{number:03}")]);
-            self.agents.push(spawn(command, &self.dir.path().join("agents.log"))?);
-        }
-        Ok(())
-    }
-
-    /// Waits until that many agents are connected; how long that is after `begun`.
-    async fn await_agents(&mut self, count: u32, begun: Instant) -> Result<Duration> {
-        let patience = Instant::now() + PATIENCE;
-        while Instant::now() < patience {
-            if let Ok(mut operator) = Operator::dial(&self.url(), &PLAINTEXT).await
-                && let Ok(reply) = operator.agents().await
-                && reply.agents.iter().filter(|agent| agent.connected).count() >= count as usize
-            {
-                return Ok(begun.elapsed());
-            }
-            ensure!(self.coordinator.try_wait()?.is_none(), "the coordinator ended: {}", self.last_words());
-            sleep(POLL).await;
-        }
-        bail!("not all of {count} agents joined within {PATIENCE:?}")
-    }
-
-    fn run(&self, study: &str, agents: u32) -> Result<Child> {
-        let file = self.dir.path().join("study.toml");
-        std::fs::write(&file, study)?;
-        let mut command = Command::new(self.programs.join("vufleet"));
-        command.arg("run").arg(file).args(["--coordinator", &self.url(), "--wait-for-agents", &agents.to_string()]);
-        command.arg("--quiet").arg("--out").arg(self.dir.path().join("out"));
-        spawn(command, &self.dir.path().join("run.log"))
-    }
-
     /// Follows a run to its end. The coordinator's CPU counts from when the load is there for sure to a little before its end.
     async fn watch(&mut self, run: &mut Child, length: Duration) -> Result<Watch> {
-        let pid = self.coordinator.id() as i32;
+        let pid = self.coordinator_pid();
         let (mut points, mut first, mut last) = (Vec::new(), None, None);
         let mut load = None;
         loop {
@@ -250,7 +183,7 @@ impl Lab {
 
     /// Sessions that all agents say they have open.
     async fn sessions(&self) -> Result<u32> {
-        let reply = Operator::dial(&self.url(), &PLAINTEXT).await?.agents().await?;
+        let reply = self.operator().await?.agents().await?;
         Ok(reply.agents.iter().filter_map(|agent| agent.heartbeat.as_ref()).map(|beat| beat.sessions).sum())
     }
 
@@ -265,34 +198,6 @@ impl Lab {
             .map(|rest| std::fs::metadata(self.data().join(format!("{FILE_NAME}{rest}"))).map_or(0, |it| it.len()));
         Ok((events, bytes.iter().sum()))
     }
-
-    fn last_words(&self) -> String {
-        let read = |name: &str| std::fs::read_to_string(self.dir.path().join(name)).unwrap_or_default();
-        let all = format!("{}{}", read("coordinator.log"), read("run.log"));
-        let lines: Vec<&str> = all.lines().collect();
-        lines[lines.len().saturating_sub(10)..].join("\n")
-    }
-}
-
-impl Drop for Lab {
-    fn drop(&mut self) {
-        for child in self.agents.iter_mut().chain([&mut self.coordinator]) {
-            child.kill().ok();
-            child.wait().ok();
-        }
-    }
-}
-
-fn coordinator(programs: &Path, port: u16, dir: &Path) -> Result<Child> {
-    let mut command = Command::new(programs.join("vufleet"));
-    command.args(["coordinator", "--listen", &format!("127.0.0.1:{port}"), "--data"]).arg(dir.join("data"));
-    spawn(command, &dir.join("coordinator.log"))
-}
-
-fn spawn(mut command: Command, log: &Path) -> Result<Child> {
-    let log = File::options().create(true).append(true).open(log)?;
-    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-    command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))
 }
 
 /// Of a straight line through points.

@@ -5,6 +5,8 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, OptsBuilder};
 use vufleet_testbed::MariaDb;
 
+use crate::load::{Target, Wire};
+
 /// Everything fits into memory, and nothing waits for a disk: what differs is the client.
 const SETTINGS: [(&str, &str); 6] = [
     ("innodb-buffer-pool-size", "2G"),
@@ -36,9 +38,12 @@ impl Server {
         Ok(Server { database, connection })
     }
 
-    /// TCP port on 127.0.0.1.
-    pub fn port(&self) -> u16 {
-        self.database.port()
+    /// Where a load finds it.
+    pub fn target(&self, wire: Wire) -> Target {
+        match wire {
+            Wire::Tcp => Target::MariaDb(self.database.port()),
+            Wire::Unix => Target::Socket(self.database.socket()),
+        }
     }
 
     /// Process id.

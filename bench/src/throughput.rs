@@ -1,11 +1,12 @@
 //! Throughput and client CPU per statement, two programs in turns on the same tables.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use tokio::time::sleep;
 
-use crate::load::{Load, Target, Work};
+use crate::load::{Load, Wire, Work};
 use crate::processes::{self, Usage};
 use crate::program::{Program, Running};
 use crate::server::Server;
@@ -18,24 +19,58 @@ const LOAD: u64 = 25;
 /// A program that has sent nothing by then will not.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A script at a load level, and what is hoped for.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What a load lasts beyond the window: reading the counters of a server that is busy with hundreds of sessions takes a while.
+const SLACK: Duration = Duration::from_secs(2);
+
+/// A script at a load level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cell {
     /// Name of the script.
     pub script: &'static str,
     /// Connections.
     pub sessions: u32,
-    /// Client CPU per statement, against the other program, that is to be reached.
-    pub reach: f64,
+    /// How bytes get to the server.
+    pub wire: Wire,
 }
 
-/// What is measured.
-pub const CELLS: [Cell; 4] = [
-    Cell { script: "point_select", sessions: 16, reach: 2.5 },
-    Cell { script: "point_select", sessions: 64, reach: 1.6 },
-    Cell { script: "read_write", sessions: 16, reach: 2.0 },
-    Cell { script: "read_write", sessions: 64, reach: 1.0 },
-];
+const SCRIPTS: [&str; 2] = ["point_select", "read_write"];
+const SESSIONS: [u32; 5] = [1, 4, 16, 64, 256];
+
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sessions = if self.sessions == 1 { "session" } else { "sessions" };
+        write!(f, "{}, {} {sessions}, {}", self.script, self.sessions, self.wire.name())
+    }
+}
+
+impl Cell {
+    /// What is measured.
+    pub fn all() -> Vec<Cell> {
+        let levels = SCRIPTS.iter().flat_map(|script| SESSIONS.map(|sessions| (*script, sessions)));
+        levels
+            .flat_map(|(script, sessions)| [Wire::Tcp, Wire::Unix].map(|wire| Cell { script, sessions, wire }))
+            .collect()
+    }
+
+    /// A cell from the command line: `point_select:16`, or `read_write:64:unix`.
+    pub fn parse(text: &str) -> Result<Cell, String> {
+        let known = || {
+            format!(
+                "write one of {} and sessions, for example point_select:16 or read_write:64:unix",
+                SCRIPTS.join(", ")
+            )
+        };
+        let words: Vec<&str> = text.split(':').collect();
+        let (script, sessions, wire) = match words[..] {
+            [script, sessions] | [script, sessions, "tcp"] => (script, sessions, Wire::Tcp),
+            [script, sessions, "unix"] => (script, sessions, Wire::Unix),
+            _ => return Err(known()),
+        };
+        let script = SCRIPTS.into_iter().find(|known| *known == script).ok_or_else(known)?;
+        let sessions = sessions.parse().ok().filter(|sessions| (1..=4_096).contains(sessions)).ok_or_else(known)?;
+        Ok(Cell { script, sessions, wire })
+    }
+}
 
 /// How long a pair takes.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +84,7 @@ pub struct Pace {
 impl Pace {
     /// Of a load that lasts until the window is over for sure.
     pub fn length(self) -> Duration {
-        self.warm_up + self.window + Duration::from_secs(4)
+        self.warm_up + self.window + SLACK
     }
 }
 
@@ -109,16 +144,39 @@ impl Comparison {
     }
 }
 
-/// Measures a pair. `ours_first` changes from pair to pair, so that a drift of the machine favours nobody.
-pub async fn pair(
+/// Every cell once, then every cell again: a change of the machine's mood meets all of them.
+pub async fn all_pairs(
     server: &mut Server,
     programs: [&Program; 2],
-    cell: Cell,
+    cells: &[Cell],
     pace: Pace,
-    ours_first: bool,
-) -> Result<Pair> {
+    rounds: usize,
+) -> Result<Vec<(Cell, Vec<Pair>)>> {
+    let mut found: Vec<(Cell, Vec<Pair>)> = cells.iter().map(|cell| (*cell, Vec::new())).collect();
+    for round in 0..rounds {
+        for (cell, pairs) in &mut found {
+            let pair = pair(server, programs, *cell, pace, round % 2 == 0).await?;
+            let (ours, theirs) = (pair.ours, pair.theirs);
+            eprintln!(
+                "{cell}, {} and {}, pair {}: {:.1} and {:.1} us, {:.0} and {:.0}/s",
+                programs[0].name(),
+                programs[1].name(),
+                round + 1,
+                ours.driver_us,
+                theirs.driver_us,
+                ours.per_second,
+                theirs.per_second
+            );
+            pairs.push(pair);
+        }
+    }
+    Ok(found)
+}
+
+/// Measures a pair. `ours_first` changes from pair to pair, so that a drift of the machine favours nobody.
+async fn pair(server: &mut Server, programs: [&Program; 2], cell: Cell, pace: Pace, ours_first: bool) -> Result<Pair> {
     let length = pace.length();
-    let load = Load::on(Target::MariaDb(server.port()), Work::script(cell.script), cell.sessions, length);
+    let load = Load::on(server.target(cell.wire), Work::script(cell.script), cell.sessions, length);
     let [ours, theirs] = programs;
     let mut measure = async |program| figures(server, program, &load, Unit::Statement, pace).await;
     if ours_first {
@@ -238,6 +296,20 @@ mod tests {
         let others = 20.0 - 7.0 - 8.0;
         assert!((figures.others * processes::cores() as f64 - others / 10.0).abs() < 1e-9, "{figures:?}");
         assert!(last.since(&first, 6).is_err());
+    }
+
+    #[test]
+    fn a_cell_is_a_script_a_level_and_a_wire() {
+        let cell = |wire| Ok(Cell { script: "read_write", sessions: 64, wire });
+        assert_eq!(Cell::parse("read_write:64"), cell(Wire::Tcp));
+        assert_eq!(Cell::parse("read_write:64:tcp"), cell(Wire::Tcp));
+        assert_eq!(Cell::parse("read_write:64:unix"), cell(Wire::Unix));
+        for wrong in
+            ["", "read_write", "read_only:16", "read_write:0", "read_write:x", "read_write:16:pipe", "a:1:unix:2"]
+        {
+            assert!(Cell::parse(wrong).unwrap_err().contains("read_write:64:unix"), "{wrong}");
+        }
+        assert_eq!(Cell::all().len(), 20);
     }
 
     #[test]

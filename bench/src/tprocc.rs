@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use tokio::time::sleep;
 
-use crate::load::{Calls, Load, Pause, Target, Work};
+use crate::load::{Calls, Load, Pause, Target, Wire, Work};
 use crate::memory::Peak;
 use crate::processes::{self, Usage};
 use crate::program::{self, Program, Running};
@@ -19,19 +19,19 @@ const POLL: Duration = Duration::from_millis(50);
 /// Sessions of a virtual user with keying and thinking times.
 const SESSIONS_PER_VU: u32 = 5;
 /// Mean time from one of its transactions to the next, rounded up.
-const CYCLE: Duration = Duration::from_secs(21);
+pub const CYCLE_S: u64 = 21;
 /// A transaction without a database.
 const SERVICE_TIME: Duration = Duration::from_millis(2);
 /// A program that has no driving agent by then will have none.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How much.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Scale {
     /// Warehouses that are built.
     pub warehouses: u32,
     /// Load levels, in virtual users.
-    pub levels: [u32; 3],
+    pub levels: Vec<u32>,
     /// Users without a database and without a pause.
     pub simulated: u32,
     /// Sessions on MariaDB with keying and thinking times, by statements and by procedures (whose sessions cost the server 1 MB each).
@@ -40,6 +40,8 @@ pub struct Scale {
     pub keyed_simulated: u32,
     /// Runs of each load.
     pub rounds: usize,
+    /// How long sessions key and think: two of three come to a transaction in one mean cycle.
+    pub cycle: Duration,
     /// How long each takes.
     pub pace: Pace,
 }
@@ -102,15 +104,17 @@ impl Findings {
             let work = Work::Tprocc { calls, warehouses: scale.warehouses };
             Load::on(target, work, vus, scale.pace.length())
         };
-        let database = Target::MariaDb(server.port());
-        let build = build(ours, &load(database, Calls::Procedures, 1), scale.warehouses).await?;
+        let database = server.target(Wire::Tcp);
+        let build = build(ours, &load(database.clone(), Calls::Procedures, 1), scale.warehouses).await?;
 
-        let mut cells: Vec<(Calls, u32, Vec<Figures>)> =
-            spellings.into_iter().flat_map(|calls| scale.levels.map(|vus| (calls, vus, Vec::new()))).collect();
+        let mut cells: Vec<(Calls, u32, Vec<Figures>)> = spellings
+            .into_iter()
+            .flat_map(|calls| scale.levels.iter().map(move |vus| (calls, *vus, Vec::new())))
+            .collect();
         let mut simulated = spellings.map(|calls| (calls, Vec::new()));
         for round in 1..=scale.rounds {
             for (calls, vus, found) in &mut cells {
-                let load = load(database, *calls, *vus);
+                let load = load(database.clone(), *calls, *vus);
                 let figures = throughput::figures(server, ours, &load, Unit::NewOrder, scale.pace).await?;
                 let (name, us, nopm) = (calls.name(), figures.driver_us, nopm(&figures));
                 eprintln!("{name}, {vus} virtual users, round {round}: {us:.0} us a new order, {nopm:.0} NOPM");
@@ -133,22 +137,21 @@ impl Findings {
         let simulated = simulated.collect::<Option<_>>().context(nothing)?;
         let mut keyed = Vec::new();
         for (calls, sessions) in scale.keyed {
-            keyed.push(Keyed::measure(ours, database, calls, sessions, scale).await?);
+            keyed.push(Keyed::measure(ours, &database, calls, sessions, &scale).await?);
         }
         let nowhere = Target::Simulated(SERVICE_TIME);
-        keyed.push(Keyed::measure(ours, nowhere, Calls::Statements, scale.keyed_simulated, scale).await?);
+        keyed.push(Keyed::measure(ours, &nowhere, Calls::Statements, scale.keyed_simulated, &scale).await?);
         Ok(Findings { scale, build, levels, simulated, keyed })
     }
 }
 
 impl Keyed {
-    async fn measure(ours: &Program, target: Target, calls: Calls, sessions: u32, scale: Scale) -> Result<Keyed> {
+    async fn measure(ours: &Program, target: &Target, calls: Calls, sessions: u32, scale: &Scale) -> Result<Keyed> {
         let work = Work::Tprocc { calls, warehouses: scale.warehouses };
         let load = |sessions| Load {
             sessions_per_vu: SESSIONS_PER_VU,
             pause: Pause::KeyingThinking,
-            // Two of three sessions come to a transaction in one mean cycle.
-            ..Load::on(target, work, sessions, CYCLE)
+            ..Load::on(target.clone(), work, sessions, scale.cycle)
         };
         let base = Peak::of(ours, &load(SESSIONS_PER_VU)).await?;
         let bytes = Peak::of(ours, &load(sessions)).await?.over(&base);
@@ -186,8 +189,7 @@ async fn of_one_core(ours: &Program, load: &Load, pace: Pace) -> Result<f64> {
     let (begin, before) = (Instant::now(), processes::cpu(driver)?);
     sleep(pace.window).await;
     let (wall, cpu) = (begin.elapsed(), processes::cpu(driver)? - before);
-    let tps =
-        running.finish()?.and_then(|told| told.tps).context("vufleet does not tell how many transactions it made")?;
+    let tps = running.finish()?.context("vufleet left no results")?.number("metrics/tps")?;
     ensure!(!cpu.is_zero(), "the driving agent used no CPU time");
     Ok(tps * wall.as_secs_f64() / cpu.as_secs_f64())
 }

@@ -216,6 +216,8 @@ pub trait Session: Sized + 'static {
     const DIALECT: Dialect;
     /// Calls block the thread: each session gets a thread and a runtime of its own.
     const BLOCKING: bool = false;
+    /// It brings tokio's sockets along, and works only inside of tokio's runtime.
+    const ON_TOKIO: bool = false;
     /// There is a database behind it: a query that returns no row means that the row is not there.
     const HAS_ROWS: bool = true;
 

@@ -32,6 +32,7 @@ mod workload;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
@@ -204,7 +205,7 @@ pub struct Target {
     /// How long one transaction may take, retries apart.
     pub deadline: Duration,
     /// What `simulated` does instead of a database.
-    pub simulated: Simulated,
+    pub simulated: Arc<Simulated>,
 }
 
 /// What virtual users speak MySQL's protocol with.

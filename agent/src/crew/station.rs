@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
-use tokio::task::{JoinSet, LocalSet};
+use tokio::sync::{Notify, mpsc};
 use vufleet_scenarios::session::{Fault, FaultKind, Session};
 use vufleet_scenarios::study::Pacing;
 use vufleet_scenarios::workload::{Seat, Workload};
 
 use super::{CrewPlan, Order, Part, Report};
-use crate::fine::{self, FineSleep};
+use crate::event_loop;
+use crate::fine::FineSleep;
 use crate::recorder::{Recorder, Tally};
 use crate::user::{Floor, FloorPlan, Local, Stage, User};
 use crate::watchdog::{Kill, Post};
@@ -44,20 +44,20 @@ pub(super) struct Station {
 impl Station {
     /// Serves the users until they are done.
     pub(super) fn man<S: Session, W: Workload>(self, shape: W::Shape) {
-        match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-            Ok(runtime) => LocalSet::new().block_on(&runtime, Shift::<W>::new::<S>(self, shape).work::<S>()),
-            Err(error) => self.give_up(&error),
+        let reports = self.reports.clone();
+        if let Err(error) = event_loop::block_on_for::<S, _>(Shift::<W>::new::<S>(self, shape).work::<S>()) {
+            give_up(&reports, &error);
         }
     }
+}
 
-    /// The run is refused at once: nobody else knows that these sessions will never be there.
-    fn give_up(self, error: &std::io::Error) {
-        let sentence =
-            format!("no runtime for a thread of virtual users: {error}; raise the limit of open files (ulimit -n)");
-        for report in [Report::Refused(Fault::new(FaultKind::Refused, sentence)), Report::Done { connected: 0 }] {
-            if self.reports.send(report).is_err() {
-                tracing::debug!("a report came after the run had been given up");
-            }
+/// The run is refused at once: nobody else knows that these sessions will never be there.
+fn give_up(reports: &mpsc::UnboundedSender<Report>, error: &std::io::Error) {
+    let sentence =
+        format!("no event loop for a thread of virtual users: {error}; raise the limit of open files (ulimit -n)");
+    for report in [Report::Refused(Fault::new(FaultKind::Refused, sentence)), Report::Done { connected: 0 }] {
+        if reports.send(report).is_err() {
+            tracing::debug!("a report came after the run had been given up");
         }
     }
 }
@@ -67,9 +67,7 @@ struct Shift<W: Workload> {
     station: Station,
     floor: Rc<Floor<W>>,
     locals: Vec<Rc<Local>>,
-    users: JoinSet<()>,
-    /// Users that died.
-    ended_early: u32,
+    users: Rc<Users>,
     kinds: usize,
     tick: u64,
     start: Option<Instant>,
@@ -95,7 +93,7 @@ impl<W: Workload> Shift<W> {
         let floor = Floor::new(plan, Recorder::new(Tally::new(kinds, separate), Instant::now()));
         let posts = station.posts.iter();
         let locals = posts.map(|post| Rc::new(Local::new(Arc::clone(post)))).collect();
-        Shift { station, floor, locals, users: JoinSet::new(), ended_early: 0, kinds, tick: 0, start: None, shown: 0 }
+        Shift { station, floor, locals, users: Rc::default(), kinds, tick: 0, start: None, shown: 0 }
     }
 
     async fn work<S: Session>(mut self) {
@@ -113,12 +111,12 @@ impl<W: Workload> Shift<W> {
                     Some(Order::Stop) | None => self.stop(),
                 },
                 Some(seat) = self.station.kills.recv() => self.locals[seat].kill(),
-                Some(result) = self.users.join_next(), if !self.users.is_empty() => self.user_left(result),
-                () = fine::sleep_until(cut_at.unwrap_or_else(Instant::now)), if cut_at.is_some() => self.cut(),
+                () = self.users.left.notified() => self.users_left(),
+                () = FineSleep::until(cut_at.unwrap_or_else(Instant::now)), if cut_at.is_some() => self.cut(),
                 () = connected.changed.notified() => self.tell_connected(&connected),
             }
             self.show_sessions();
-            if self.users.is_empty() && self.floor.stage() == Stage::Stopping {
+            if self.users.here.get() == 0 && self.floor.stage() == Stage::Stopping {
                 break;
             }
         }
@@ -143,8 +141,11 @@ impl<W: Workload> Shift<W> {
         for (index, (place, seat)) in self.station.seats.iter().enumerate() {
             let mut user = User::<S, W>::new(Rc::clone(&self.floor), Rc::clone(&self.locals[index]), *seat);
             let at = begin + gap.mul_f64(*place as f64);
-            let connected = Rc::clone(connected);
-            self.users.spawn_local(async move { user.live(at, move |id| connected.one(id)).await });
+            let (present, connected) = (Present::new(&self.users), Rc::clone(connected));
+            event_loop::spawn(async move {
+                let _present = present;
+                user.live(at, move |id| connected.one(id)).await;
+            });
         }
     }
 
@@ -184,13 +185,9 @@ impl<W: Workload> Shift<W> {
         }
     }
 
-    fn user_left(&mut self, result: Result<(), tokio::task::JoinError>) {
-        if let Err(error) = result {
-            tracing::error!(%error, "a virtual user died");
-            self.ended_early += 1;
-        }
-        let finished = self.users.is_empty() && self.floor.limit.is_some() && self.floor.stage() == Stage::Running;
-        if finished {
+    fn users_left(&mut self) {
+        let all = self.users.here.get() == 0;
+        if all && self.floor.limit.is_some() && self.floor.stage() == Stage::Running && !self.users.told.replace(true) {
             self.tell(Report::Idle);
         }
     }
@@ -207,7 +204,7 @@ impl<W: Workload> Shift<W> {
             from,
             to,
             connected: self.floor.connected.get(),
-            ended: self.ended_early,
+            ended: self.users.died.get(),
             remarks: self.floor.remarks.borrow_mut().take(),
         }));
     }
@@ -227,13 +224,46 @@ impl<W: Workload> Shift<W> {
     }
 }
 
+/// The users of a thread.
+#[derive(Default)]
+struct Users {
+    here: Cell<usize>,
+    /// Those that died of a panic.
+    died: Cell<u32>,
+    /// The crew knows that none is left.
+    told: Cell<bool>,
+    left: Notify,
+}
+
+/// One of them, as long as it is there.
+struct Present(Rc<Users>);
+
+impl Present {
+    fn new(users: &Rc<Users>) -> Present {
+        users.here.set(users.here.get() + 1);
+        Present(Rc::clone(users))
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        let users = &self.0;
+        users.here.set(users.here.get() - 1);
+        if std::thread::panicking() {
+            tracing::error!("a virtual user died");
+            users.died.set(users.died.get() + 1);
+        }
+        users.left.notify_one();
+    }
+}
+
 /// How many users are still to connect.
 #[derive(Default)]
 struct Connected {
     missing: Cell<usize>,
     ids: Cell<Vec<u64>>,
     told: Cell<bool>,
-    changed: tokio::sync::Notify,
+    changed: Notify,
 }
 
 impl Connected {

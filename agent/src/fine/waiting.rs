@@ -2,34 +2,37 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::task::Waker;
 use std::time::Instant;
 
 /// A place in [`Waiting::slots`]; the generation tells its present tenant from the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Ticket {
+pub(crate) struct Ticket {
     slot: u32,
     generation: u32,
 }
 
-/// Who waits. Cancelled waits leave their entry in the heap until it is due: it is at most as old as a wait is long.
-#[derive(Default)]
-pub(super) struct Waiting {
+/// Who waits, each known by what wakes it. Cancelled waits leave their entry in the heap until it is due: it is at most as old as a wait is long.
+pub(crate) struct Waiting<W> {
     heap: BinaryHeap<Reverse<(Instant, Ticket)>>,
-    slots: Vec<Slot>,
+    slots: Vec<Slot<W>>,
     free: Vec<u32>,
 }
 
-#[derive(Default)]
-struct Slot {
+struct Slot<W> {
     generation: u32,
-    waker: Option<Waker>,
+    waker: Option<W>,
 }
 
-impl Waiting {
-    pub fn insert(&mut self, due: Instant, waker: Waker) -> Ticket {
+impl<W> Default for Waiting<W> {
+    fn default() -> Self {
+        Waiting { heap: BinaryHeap::new(), slots: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<W> Waiting<W> {
+    pub fn insert(&mut self, due: Instant, waker: W) -> Ticket {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(Slot { generation: 0, waker: None });
             u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 waits at a time")
         });
         let entry = &mut self.slots[slot as usize];
@@ -40,7 +43,7 @@ impl Waiting {
     }
 
     /// Ends a wait and returns its waker; none when it has ended before.
-    pub fn remove(&mut self, ticket: Ticket) -> Option<Waker> {
+    pub fn remove(&mut self, ticket: Ticket) -> Option<W> {
         let entry = &mut self.slots[ticket.slot as usize];
         if entry.generation != ticket.generation {
             return None;
@@ -50,29 +53,27 @@ impl Waiting {
         entry.waker.take()
     }
 
-    pub fn replace(&mut self, ticket: Ticket, waker: &Waker) -> bool {
+    /// What wakes whoever has this ticket, to be changed; none when the wait has ended.
+    pub fn waker_mut(&mut self, ticket: Ticket) -> Option<&mut W> {
         let entry = &mut self.slots[ticket.slot as usize];
-        if entry.generation != ticket.generation {
-            return false;
-        }
-        match &mut entry.waker {
-            Some(old) => old.clone_from(waker),
-            none => *none = Some(waker.clone()),
-        }
-        true
+        entry.waker.as_mut().filter(|_| entry.generation == ticket.generation)
     }
 
     pub fn earliest(&self) -> Option<Instant> {
         self.heap.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// Moves the wakers of all waits that are due into `woken`.
-    pub fn take_due(&mut self, now: Instant, woken: &mut Vec<Waker>) {
-        while let Some(&Reverse((due, ticket))) = self.heap.peek()
-            && due <= now
-        {
+    /// Ends the earliest wait that is due.
+    pub fn take_due(&mut self, now: Instant) -> Option<W> {
+        loop {
+            let &Reverse((due, ticket)) = self.heap.peek()?;
+            if due > now {
+                return None;
+            }
             self.heap.pop();
-            woken.extend(self.remove(ticket));
+            if let Some(waker) = self.remove(ticket) {
+                return Some(waker);
+            }
         }
     }
 }
@@ -81,7 +82,7 @@ impl Waiting {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
+    use std::task::{Wake, Waker};
     use std::time::Duration;
 
     use super::*;
@@ -113,9 +114,9 @@ mod tests {
         assert!(waiting.remove(tickets[3]).is_some(), "a wait is cancelled once");
         assert!(waiting.remove(tickets[3]).is_none());
 
-        let mut woken = Vec::new();
-        waiting.take_due(start + Duration::from_millis(20), &mut woken);
-        woken.drain(..).for_each(Waker::wake);
+        while let Some(waker) = waiting.take_due(start + Duration::from_millis(20)) {
+            waker.wake();
+        }
         let counts: Vec<_> = wakers.iter().map(|(count, _)| count.0.load(Ordering::SeqCst)).collect();
         assert_eq!(counts, [0, 1, 1, 0]);
         assert_eq!(waiting.earliest(), Some(start + Duration::from_millis(30)));
@@ -130,7 +131,7 @@ mod tests {
         waiting.remove(first);
         let second = waiting.insert(due, waker.clone());
         assert_eq!(first.slot, second.slot);
-        assert!(!waiting.replace(first, &waker));
+        assert!(waiting.waker_mut(first).is_none());
         assert!(waiting.remove(first).is_none());
         assert!(waiting.remove(second).is_some());
     }

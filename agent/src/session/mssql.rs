@@ -128,6 +128,7 @@ fn call_command<'a>(call: &'a Call, statement: &'a Statement, params: &[Value<'a
 
 impl Session for MssqlSession {
     const DIALECT: Dialect = Dialect::Mssql;
+    const ON_TOKIO: bool = true;
 
     async fn connect(target: &Target, statements: Rc<[Statement]>) -> Result<Self, Fault> {
         // Boxed: it is the largest future of a session's life and done with in a moment.

@@ -35,6 +35,7 @@ use self::login::Opened;
 use self::params::write_execute;
 use self::row::Encoding;
 use super::text;
+use crate::fine;
 
 pub(super) use self::answer::ServerError;
 pub(super) use self::bulk::bulk;
@@ -200,7 +201,7 @@ impl Session for MysqlSession {
     async fn close(mut self) {
         // Whether the server heard it does not matter to anybody: the socket is closed either way.
         self.channel.restart();
-        tokio::time::timeout(GOODBYE, self.channel.send(|out| out.push(QUIT))).await.ok();
+        fine::timeout(GOODBYE, self.channel.send(|out| out.push(QUIT))).await.map(Result::ok);
     }
 }
 

@@ -110,6 +110,7 @@ fn owned(params: &[Value<'_>]) -> Result<Params, Fault> {
 
 impl Session for MysqlAsyncSession {
     const DIALECT: Dialect = Dialect::Mysql;
+    const ON_TOKIO: bool = true;
 
     async fn connect(target: &Target, statements: Rc<[Statement]>) -> Result<Self, Fault> {
         // Boxed: it is the largest future of a session's life and done with in a moment.

@@ -33,6 +33,7 @@ use self::fault::{fault, unopened};
 use self::gate::{Gate, Passage, Signal};
 use self::values::{Counted, bind, smuggled, step};
 use super::text;
+use crate::fine;
 
 /// How long a writer of another process may keep us waiting, unless the deadline is shorter.
 const BUSY_LIMIT: Duration = Duration::from_secs(5);
@@ -171,7 +172,7 @@ async fn make_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
                 if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy)
                     && start.elapsed() < BUSY_LIMIT =>
             {
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                fine::sleep(Duration::from_millis(10)).await;
             }
             result => return result,
         }

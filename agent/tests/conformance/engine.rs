@@ -166,8 +166,7 @@ pub fn route<S: Session>(session: &S) -> String {
 /// Runs a test the way sessions run: one thread, tasks that stay on it.
 pub fn run<T>(test: impl Future<Output = T>) -> T {
     vufleet_agent::session::install_tls_provider();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    tokio::task::LocalSet::new().block_on(&runtime, Box::pin(test))
+    vufleet_agent::event_loop::block_on_tokio(Box::pin(test)).expect("a loop")
 }
 
 /// The bench user of a test server over TCP, without TLS.
@@ -213,7 +212,7 @@ pub fn file(path: PathBuf) -> Target {
 
 pub fn simulated(service_time: Duration) -> Target {
     let simulated = Simulated { service_time, distribution: ServiceDistribution::Constant, faults: vec![] };
-    Target { kind: TargetKind::Simulated, simulated, ..nowhere() }
+    Target { kind: TargetKind::Simulated, simulated: simulated.into(), ..nowhere() }
 }
 
 /// A target with nothing set.
@@ -240,7 +239,8 @@ pub fn nowhere() -> Target {
             service_time: Duration::ZERO,
             distribution: ServiceDistribution::Constant,
             faults: vec![],
-        },
+        }
+        .into(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `[target]` and `[control]`: which database, how to reach it, and who logs in.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use toml_edit::Item;
@@ -111,11 +112,11 @@ pub(super) fn target(root: &Section<'_>) -> Option<Target> {
         driver: MysqlDriver::default(),
         mssql: Mssql::default(),
         deadline: section.value("deadline", time(Duration::from_millis(1)..=24 * HOUR)).unwrap_or(DEADLINE),
-        simulated: Simulated {
+        simulated: Arc::new(Simulated {
             service_time: SERVICE_TIME,
             distribution: ServiceDistribution::Constant,
             faults: vec![],
-        },
+        }),
     };
     match kind {
         TargetKind::Mysql => {
@@ -159,7 +160,7 @@ pub(super) fn target(root: &Section<'_>) -> Option<Target> {
         TargetKind::Simulated => {
             network(&section, &mut target);
             target.path = section.value("path", path);
-            target.simulated = simulated(&section);
+            target.simulated = Arc::new(simulated(&section));
         }
     }
     section.finish();

@@ -239,7 +239,7 @@ fn the_other_targets_are_read() {
         "target.faults={ deadlock = 0.01, connection_lost = 0.5 }",
     ];
     assert_eq!(
-        good(LEAST, &set).target.simulated,
+        *good(LEAST, &set).target.simulated,
         Simulated {
             service_time: Duration::from_millis(2),
             distribution: ServiceDistribution::Exponential,

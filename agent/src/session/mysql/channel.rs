@@ -7,10 +7,8 @@ use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io;
 use std::ops::ControlFlow;
-use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use vufleet_scenarios::study::Target;
 
 use super::refusal::LoginError;
@@ -68,8 +66,8 @@ impl Channel {
         if !self.partial.is_empty() {
             return Err(malformed("plaintext behind the greeting of a connection that is to be encrypted").into());
         }
-        let Stream::Tcp(stream) = self.stream else { return Ok(self) };
-        let stream = Stream::Tls(Box::new(tls::encrypt(stream, target).await?));
+        let Stream::Plain(socket) = self.stream else { return Ok(self) };
+        let stream = Stream::Tls(Box::new(tls::encrypt(socket, target).await?));
         Ok(Channel { stream, ..self })
     }
 
@@ -112,7 +110,7 @@ impl Channel {
         buffer.resize(HEADER, 0);
         write(buffer);
         self.frame(buffer);
-        let sent = Pin::new(&mut self.stream).poll_write(context, buffer);
+        let sent = self.stream.poll_send(context, buffer);
         let done = match &sent {
             Poll::Ready(Ok(done)) => *done,
             Poll::Ready(Err(_)) | Poll::Pending => 0,
@@ -127,14 +125,14 @@ impl Channel {
 
     fn go_on_sending(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.unsent.is_empty() {
-            let sent = ready!(Pin::new(&mut self.stream).poll_write(context, &self.unsent))?;
+            let sent = ready!(self.stream.poll_send(context, &self.unsent))?;
             if sent == 0 {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             self.unsent.drain(..sent);
         }
         self.unsent = Vec::new();
-        Pin::new(&mut self.stream).poll_flush(context)
+        self.stream.poll_flush(context)
     }
 
     /// Puts headers in: one in front, and one before each further part of what is too long for one packet.
@@ -171,9 +169,7 @@ impl Channel {
             if self.take(bytes, reader)?.is_break() {
                 return Poll::Ready(Ok(()));
             }
-            let mut read = ReadBuf::new(buffer);
-            ready!(Pin::new(&mut self.stream).poll_read(context, &mut read))?;
-            let count = read.filled().len();
+            let count = ready!(self.stream.poll_receive(context, buffer))?;
             bytes = &buffer[..count];
             if bytes.is_empty() {
                 let closed = "the server closed the connection";

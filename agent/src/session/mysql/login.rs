@@ -14,7 +14,6 @@ use mysql_common::proto::MySerialize;
 use nix::sys::socket::setsockopt;
 use nix::sys::socket::sockopt::{KeepAlive, TcpKeepIdle};
 use secrecy::ExposeSecret;
-use tokio::net::{TcpStream, UnixStream};
 use vufleet_scenarios::session::{Fault, FaultKind};
 use vufleet_scenarios::study::{Target, Tls};
 
@@ -24,6 +23,8 @@ use super::codec::Cursor;
 use super::refusal::{LoginError, refused, silent};
 use super::stream::Stream;
 use super::tls;
+use crate::event_loop::Socket;
+use crate::fine;
 
 /// How long a server may take to let us in.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
@@ -67,15 +68,15 @@ pub(super) async fn open(target: &Target) -> Result<Opened, Fault> {
             "a unix socket has no TLS; set target.host instead of target.socket, or tls = \"disabled\"",
         ));
     }
-    match tokio::time::timeout(CONNECT_LIMIT, connect(target)).await {
-        Ok(Ok(opened)) => Ok(opened),
-        Ok(Err(error)) => {
+    match fine::timeout(CONNECT_LIMIT, connect(target)).await {
+        Some(Ok(opened)) => Ok(opened),
+        Some(Err(error)) => {
             if matches!(error, LoginError::Tls(_)) {
                 tls::forget(target);
             }
             Err(refused(target, error))
         }
-        Err(_) => Err(silent(target, CONNECT_LIMIT)),
+        None => Err(silent(target, CONNECT_LIMIT)),
     }
 }
 
@@ -106,15 +107,15 @@ async fn connect(target: &Target) -> Result<Opened, LoginError> {
 }
 
 async fn reach(target: &Target) -> Result<Stream, LoginError> {
-    if let Some(socket) = &target.socket {
-        return Ok(Stream::Unix(UnixStream::connect(socket).await?));
+    if let Some(path) = &target.socket {
+        return Ok(Stream::Plain(Socket::connect_unix(path).await?));
     }
     let host = target.host.as_deref().ok_or(LoginError::Nowhere)?;
-    let stream = TcpStream::connect((host, target.port)).await?;
-    stream.set_nodelay(true)?;
-    setsockopt(&stream, KeepAlive, &true).map_err(io::Error::from)?;
-    setsockopt(&stream, TcpKeepIdle, &KEEP_ALIVE_SECONDS).map_err(io::Error::from)?;
-    Ok(Stream::Tcp(stream))
+    let socket = Socket::connect(host, target.port).await?;
+    socket.set_nodelay()?;
+    setsockopt(&socket, KeepAlive, &true).map_err(io::Error::from)?;
+    setsockopt(&socket, TcpKeepIdle, &KEEP_ALIVE_SECONDS).map_err(io::Error::from)?;
+    Ok(Stream::Plain(socket))
 }
 
 fn wanted(target: &Target, encrypted: bool) -> CapabilityFlags {

@@ -8,12 +8,12 @@ use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use vufleet_scenarios::study::{Target, Tls};
 
 use super::refusal::LoginError;
+use crate::event_loop::Socket;
 
 /// Settings that were made from files once are kept for the other sessions; they are forgotten when TLS fails, so that a
 /// repaired file counts.
@@ -58,12 +58,12 @@ pub(super) fn forget(target: &Target) {
 }
 
 /// Encrypts a connection.
-pub(super) async fn encrypt(stream: TcpStream, target: &Target) -> Result<TlsStream<TcpStream>, LoginError> {
+pub(super) async fn encrypt(socket: Socket, target: &Target) -> Result<TlsStream<Socket>, LoginError> {
     let config = config(target)?;
     let name = target.server_name.as_deref().or(target.host.as_deref()).unwrap_or_default();
     let name = ServerName::try_from(name.to_owned())
         .map_err(|_| LoginError::Tls(format!("{name} is no name that a certificate can have")))?;
-    TlsConnector::from(config).connect(name, stream).await.map_err(|error| LoginError::Tls(error.to_string()))
+    TlsConnector::from(config).connect(name, socket).await.map_err(|error| LoginError::Tls(error.to_string()))
 }
 
 fn config(target: &Target) -> Result<Arc<ClientConfig>, LoginError> {

@@ -25,12 +25,13 @@ impl Rows for Seen {
 }
 
 fn run<T>(test: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+    crate::event_loop::block_on_tokio(test).unwrap()
 }
 
 fn pair() -> (Channel, UnixStream) {
-    let (ours, theirs) = UnixStream::pair().unwrap();
-    (Channel::new(Stream::Unix(ours)), theirs)
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    (Channel::new(Stream::Plain(ours.into())), UnixStream::from_std(theirs).unwrap())
 }
 
 /// Payloads with the headers that a server gives them.
@@ -212,8 +213,8 @@ fn more_than_was_asked_for_ends_the_conversation() {
 fn a_payload_longer_than_a_packet_travels_in_parts() {
     run(async {
         for length in [LONGEST - 1, LONGEST, LONGEST + 5] {
-            let (mut ours, theirs) = pair();
-            let mut server = Channel::new(Stream::Unix(theirs));
+            let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+            let [mut ours, mut server] = [ours, theirs].map(|end| Channel::new(Stream::Plain(end.into())));
             let payload: Vec<u8> = (0..length).map(|at| at as u8).collect();
             let mut single = Single::default();
             let (sent, received) =

@@ -81,7 +81,7 @@ async fn converse(plugin: &str, password: &str, lines: &[&[u8]]) -> (Result<(), 
 }
 
 fn run<T>(test: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+    crate::event_loop::block_on_tokio(test).unwrap()
 }
 
 #[test]
