@@ -108,7 +108,11 @@ impl Scripted {
     fn start() -> Result<Scripted> {
         let this = std::env::current_exe().context("cannot tell where this executable lies")?;
         let program = this.with_file_name("vufleet-bench-tds");
-        ensure!(program.is_file(), "{} is missing; build it with `cargo build --release --workspace`", program.display());
+        ensure!(
+            program.is_file(),
+            "{} is missing; build it with `cargo build --release --workspace`",
+            program.display()
+        );
         let mut server = Command::new(&program).arg("serve").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut line = String::new();
         BufReader::new(server.stdout.take().context("no standard output")?).read_line(&mut line)?;
@@ -126,10 +130,8 @@ impl Scripted {
     fn compare(&self, word: &str, call: &'static str, sessions: u32, scale: &Scale) -> Result<Cell> {
         let [count, pairs] = [sessions.to_string(), scale.pairs.to_string()];
         let round = scale.round.as_millis().to_string();
-        let told = self.ask(
-            "compare",
-            &["--call", word, "--sessions", &count, "--pairs", &pairs, "--round-ms", &round],
-        )?;
+        let told =
+            self.ask("compare", &["--call", word, "--sessions", &count, "--pairs", &pairs, "--round-ms", &round])?;
         let pairs: Vec<[f64; 2]> = serde_json::from_value(told["pairs"].clone())?;
         let quartiles = |figure: fn(&[f64; 2]) -> f64| Quartiles::of(pairs.iter().map(figure)).context("no pairs");
         let cell = Cell {
@@ -175,7 +177,8 @@ impl Scripted {
         run.arg("run").arg(&study).args(["--agents", "1", "--quiet", "--data"]).arg(work.path().join("data"));
         run.arg("--out").arg(work.path().join("out")).env(PASSWORD, "scripted");
         let log = std::fs::File::create(work.path().join("output.log"))?;
-        let mut run = run.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn().context("cannot run vufleet")?;
+        let mut run =
+            run.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn().context("cannot run vufleet")?;
         let (mut driver, mut peak) = (None, 0);
         let status = loop {
             if let Some(status) = run.try_wait()? {

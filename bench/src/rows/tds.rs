@@ -20,13 +20,17 @@ pub fn tds(found: &Found, scale: &Scale) -> Section {
     let memory = found.held.iter().flat_map(|held| {
         let of = thousands(held.sessions);
         let limit = |bytes: f64| at_most(bytes / 1024.0, SESSION_KB, " KB");
-        let row = |what: &str, bytes: f64| Row::new(format!("a session of {of} with its user, {what}"), kilobytes(bytes));
+        let row =
+            |what: &str, bytes: f64| Row::new(format!("a session of {of} with its user, {what}"), kilobytes(bytes));
         [
             row("connected", held.connected).reach(limit(held.connected)),
             row("calling once a second", held.used).reach(limit(held.used)),
             row("calling without a pause", held.busy).reach(limit(held.busy)),
-            Row::new(format!("a session of {of} without a user, TPROC-C's statements prepared"), kilobytes(held.prepared))
-                .beside(format!("tiberius alone, after calls: {}", kilobytes(held.bare_used)), ""),
+            Row::new(
+                format!("a session of {of} without a user, TPROC-C's statements prepared"),
+                kilobytes(held.prepared),
+            )
+            .beside(format!("tiberius alone, after calls: {}", kilobytes(held.bare_used)), ""),
         ]
     });
     Section {
