@@ -621,17 +621,17 @@ mod tests {
         }
         let oltp = || vufleet_scenarios::oltp::Shape::new(Script::ReadWrite);
         of::<crate::session::MysqlSession, Oltp>(2_560, oltp());
-        of::<crate::session::MssqlSession, Oltp>(6_400, oltp());
+        of::<crate::session::MssqlSession, Oltp>(2_048, oltp());
         of::<crate::session::SqliteSession, Oltp>(2_048, oltp());
         of::<crate::session::SimulatedSession, Oltp>(2_048, oltp());
         let tprocc = || vufleet_scenarios::tprocc::Shape::new(4, Calls::Statements);
         of::<crate::session::MysqlSession, TprocC>(3_072, tprocc());
-        of::<crate::session::MssqlSession, TprocC>(6_400, tprocc());
+        of::<crate::session::MssqlSession, TprocC>(2_816, tprocc());
         of::<crate::session::SqliteSession, TprocC>(2_944, tprocc());
         of::<crate::session::SimulatedSession, TprocC>(2_688, tprocc());
         let custom = || vufleet_scenarios::custom::Shape { dialect: Dialect::Mysql, transactions: Vec::new() };
         of::<crate::session::MysqlSession, Custom>(2_304, custom());
-        of::<crate::session::MssqlSession, Custom>(6_400, custom());
+        of::<crate::session::MssqlSession, Custom>(2_048, custom());
         of::<crate::session::SqliteSession, Custom>(2_048, custom());
         of::<crate::session::SimulatedSession, Custom>(2_048, custom());
     }

@@ -12,7 +12,7 @@ use crate::ledger::Day;
 use crate::load::{CYCLE, Calls};
 use crate::scale::Crowd;
 use crate::throughput::{Cell, Pace};
-use crate::{coverage, memory, soak, tprocc};
+use crate::{coverage, memory, soak, tds, tprocc};
 
 /// Measures vufleet beside sysbench, proves its intervals, and writes the tables of docs/benchmarks.md and docs/method.md.
 #[derive(Debug, Parser)]
@@ -91,6 +91,8 @@ pub enum Part {
     Soak,
     /// TPROC-C: CPU per new order, of a build, and without a database; memory
     Tprocc,
+    /// Sessions of SQL Server on a scripted one: CPU of calls beside the client library alone, and memory
+    Tds,
     /// Two hundred agents on one coordinator, and how exactly twenty begin
     Scale,
     /// A day of four agents in a ledger: its size, and what reading it costs
@@ -109,6 +111,7 @@ impl Part {
             Part::Arrivals => "arrivals",
             Part::Soak => "soak",
             Part::Tprocc => "tprocc",
+            Part::Tds => "tds",
             Part::Scale => "scale",
             Part::Ledger => "ledger",
         }
@@ -116,7 +119,7 @@ impl Part {
 
     /// Whether it needs the database.
     pub fn needs_server(self) -> bool {
-        !matches!(self, Part::Coverage | Part::Scale | Part::Ledger)
+        !matches!(self, Part::Coverage | Part::Tds | Part::Scale | Part::Ledger)
     }
 }
 
@@ -179,6 +182,12 @@ impl Args {
     pub fn soak(&self) -> soak::Scale {
         let (sessions, length, settled) = if self.quick { (400, 6, 2) } else { (4_000, 600, 60) };
         soak::Scale { sessions, length: Duration::from_secs(length), settled: Duration::from_secs(settled) }
+    }
+
+    pub fn tds(&self) -> tds::Scale {
+        let (sessions, held) = if self.quick { (vec![16], vec![1_000]) } else { (vec![1, 16], vec![1_000, 4_000]) };
+        let round = Duration::from_millis(if self.quick { 100 } else { 500 });
+        tds::Scale { sessions, pairs: self.pairs.unwrap_or(if self.quick { 2 } else { 10 }), round, held }
     }
 
     pub fn coverage(&self) -> coverage::Scale {

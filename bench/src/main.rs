@@ -26,6 +26,7 @@ mod server;
 mod soak;
 mod statistics;
 mod table;
+mod tds;
 mod throughput;
 mod tprocc;
 
@@ -91,6 +92,10 @@ async fn bench(args: &Args) -> Result<()> {
     let machine = Machine::look(None, [&ours, &ours]).await?;
     for part in without {
         let section = match part {
+            Part::Tds => {
+                let scale = args.tds();
+                rows::tds(&tds::measure(ours.directory()?, &scale)?, &scale)
+            }
             Part::Ledger => rows::ages(&Ages::measure(ours.directory()?, args.day())?),
             _ => rows::fleets(&Fleets::measure(ours.directory()?, args.crowd()).await?),
         };
@@ -123,7 +128,7 @@ async fn on_server(args: &Args, part: Part, server: &mut Server, programs: [&Pro
         Part::Arrivals => rows::arrivals(&Openness::measure(ours, server, args.rates())?, args.rates()),
         Part::Soak => rows::soak(&Soak::measure(ours, server, args.soak()).await?),
         Part::Tprocc => rows::tprocc(&Findings::measure(ours, server, args.tprocc()).await?),
-        Part::Coverage | Part::Scale | Part::Ledger => unreachable!("they need no server"),
+        Part::Coverage | Part::Tds | Part::Scale | Part::Ledger => unreachable!("they need no server"),
     })
 }
 

@@ -4,6 +4,7 @@ mod arrivals;
 mod cost;
 mod fleet;
 mod ledger;
+mod tds;
 mod throughput;
 mod tprocc;
 
@@ -11,6 +12,7 @@ pub use self::arrivals::{arrivals, soak};
 pub use self::cost::{instructions, memory};
 pub use self::fleet::fleets;
 pub use self::ledger::ages;
+pub use self::tds::tds;
 pub use self::throughput::{measuring, throughput};
 pub use self::tprocc::tprocc;
 

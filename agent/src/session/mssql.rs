@@ -67,6 +67,22 @@ pub struct MssqlSession {
 }
 
 impl MssqlSession {
+    async fn execute_now(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
+        // A wish that was meant for the transaction before, which ended first.
+        if !self.in_transaction {
+            self.stop.forget();
+        }
+        let statement = &self.statements[usize::from(stmt.0)];
+        if statement.slots.len() != params.len() {
+            return Err(text::mismatch(&statement.sql, params.len()));
+        }
+        match statement.protocol {
+            Protocol::Text => self.execute_text(stmt, params, rows).await,
+            Protocol::Prepared if statement.call.is_some() => self.call(stmt, params, rows).await,
+            Protocol::Prepared => self.execute_prepared(stmt, params, rows).await,
+        }
+    }
+
     async fn execute_prepared(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
         let index = usize::from(stmt.0);
         let (statement, plan) = (&self.statements[index], &mut self.plans[index]);
@@ -84,7 +100,7 @@ impl MssqlSession {
         let answer = self
             .stop
             .unless(&mut self.client, async |client| {
-                let mut answer = answer::of_command(command, client, rows).await?;
+                let answer = answer::of_command(command, client, rows).await?;
                 answer.tell_outputs(rows);
                 Ok(answer)
             })
@@ -151,36 +167,27 @@ impl Session for MssqlSession {
         Ok(())
     }
 
+    /// Boxed, as all that waits for the server is: thousands of users that wait for something else hold none of it, and
+    /// beside what the client allocates for each answer it is nothing.
     async fn execute(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
-        // A wish that was meant for the transaction before, which ended first.
-        if !self.in_transaction {
-            self.stop.forget();
-        }
-        let statement = &self.statements[usize::from(stmt.0)];
-        if statement.slots.len() != params.len() {
-            return Err(text::mismatch(&statement.sql, params.len()));
-        }
-        match statement.protocol {
-            Protocol::Text => self.execute_text(stmt, params, rows).await,
-            Protocol::Prepared if statement.call.is_some() => self.call(stmt, params, rows).await,
-            Protocol::Prepared => self.execute_prepared(stmt, params, rows).await,
-        }
+        Box::pin(self.execute_now(stmt, params, rows)).await
     }
 
     async fn query(&mut self, sql: &str, rows: &mut impl Rows) -> Result<(), Fault> {
-        self.stop.unless(&mut self.client, async |client| answer::of_batch(sql, client, rows).await).await
+        let client = &mut self.client;
+        Box::pin(self.stop.unless(client, async |client| answer::of_batch(sql, client, rows).await)).await
     }
 
     /// A request to the transaction manager, at the isolation level of the session, whatever the access.
     async fn begin(&mut self, _access: Access) -> Result<(), Fault> {
         self.stop.forget();
         self.in_transaction = true;
-        self.client.begin_transaction().await.map_err(fault::of)
+        Box::pin(self.client.begin_transaction()).await.map_err(fault::of)
     }
 
     /// Never stopped by an interrupt, which would leave its outcome open.
     async fn commit(&mut self) -> Result<(), Fault> {
-        let result = self.client.commit_transaction().await;
+        let result = Box::pin(self.client.commit_transaction()).await;
         self.in_transaction = false;
         self.stop.forget();
         result.map_err(|error| fault::of_commit(fault::of(error)))
@@ -190,7 +197,7 @@ impl Session for MssqlSession {
         // Whatever was to be stopped before is over.
         self.stop.forget();
         self.in_transaction = false;
-        match self.client.rollback_transaction().await.map_err(fault::of) {
+        match Box::pin(self.client.rollback_transaction()).await.map_err(fault::of) {
             Err(fault) if fault::is_no_transaction(&fault) => Ok(()),
             result => result,
         }
@@ -243,7 +250,7 @@ impl Session for MssqlSession {
 
     async fn close(self) {
         // Whether the server heard it does not matter to anybody: the socket is closed either way.
-        tokio::time::timeout(GOODBYE, self.client.close()).await.ok();
+        Box::pin(tokio::time::timeout(GOODBYE, self.client.close())).await.ok();
     }
 }
 

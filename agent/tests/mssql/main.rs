@@ -135,6 +135,25 @@ fn prepared_statements_work_where_the_server_gives_no_handles() {
     });
 }
 
+/// The client library's timers have a thread of their own, which begins with the first and never ends. No session of any test
+/// here may have set one.
+#[test]
+fn no_call_arms_a_timer() {
+    run(async {
+        let mock = Mock::start().await;
+        mock.answer("SELECT N FROM T WHERE ID = @P1", number(7)).await;
+        let mut session =
+            open(&plain(mock.port), Protocol::Prepared, &["SELECT N FROM T WHERE ID = :id::int"]).await.unwrap();
+        session.begin(Access::Write).await.unwrap();
+        session.execute(Stmt(0), &[Value::Int(1)], &mut ()).await.unwrap();
+        session.commit().await.unwrap();
+        let threads = std::fs::read_dir("/proc/self/task").unwrap();
+        let names = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+        let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+        assert!(!names.is_empty() && names.iter().all(|name| name != "futures-timer"), "{names:?}");
+    });
+}
+
 fn stop_of(session: &impl Session) -> std::sync::Arc<dyn Fn() + Send + Sync> {
     match session.interrupt() {
         Interrupt::Call(stop) => stop,

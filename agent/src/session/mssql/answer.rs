@@ -4,7 +4,7 @@
 //! HammerDB's procedures catch their errors and return them as a row, of the columns ErrorNumber, ErrorSeverity and so on to
 //! ErrorMessage. Such a row is the error that it tells.
 
-use tiberius::{Column, ColumnData, ColumnType, Command, CommandItem, CommandReturnValue, QueryItem, Row};
+use tiberius::{Column, ColumnData, Command, CommandItem, CommandReturnValue, QueryItem, Row};
 use tokio_stream::StreamExt;
 use vufleet_scenarios::session::{Fault, Rows};
 
@@ -31,16 +31,12 @@ impl Answer {
     }
 
     /// Passes the values handed back on as one more row.
-    pub fn tell_outputs(&mut self, rows: &mut impl Rows) {
+    pub fn tell_outputs(&self, rows: &mut impl Rows) {
         if self.outputs.is_empty() {
             return;
         }
-        let mut row = Row::builder();
-        for output in self.outputs.drain(..) {
-            row = row.column(output.name(), ColumnType::Null, output.data().clone());
-        }
         rows.set(self.sets);
-        rows.row(&MssqlRow::new(&row.build()));
+        rows.row(&MssqlRow::of_outputs(&self.outputs));
     }
 }
 

@@ -4,9 +4,11 @@
 //! lose it and become the instant. The client hands money over as a floating-point number, exact up to 9 * 10^11. A time
 //! is a span in microseconds.
 
+use std::cell::OnceCell;
+
 use tiberius::numeric::Numeric;
 use tiberius::time::{DateTime2, Time};
-use tiberius::{ColumnData, ColumnType};
+use tiberius::{ColumnData, ColumnType, CommandReturnValue};
 use vufleet_scenarios::session::{Row, Value};
 
 use super::value::DAYS_TO_EPOCH;
@@ -18,41 +20,80 @@ const DAYS_FROM_1900: i64 = 25_567;
 /// The largest number that has 18 digits.
 const EIGHTEEN_DIGITS: i128 = 999_999_999_999_999_999;
 
-/// A row as the client decoded it.
+/// A row as the client decoded it, or the values that a procedure hands back.
 pub(super) struct MssqlRow<'a> {
-    row: &'a tiberius::Row,
-    /// What has no text of its own to lend, by column. Seldom any.
-    written: Vec<(usize, String)>,
+    cells: Cells<'a>,
+    /// What has no text of its own to lend, by column; written when the first of them is asked for, which is seldom.
+    written: OnceCell<Vec<(usize, String)>>,
+}
+
+#[derive(Clone, Copy)]
+enum Cells<'a> {
+    Row(&'a tiberius::Row),
+    Outputs(&'a [CommandReturnValue]),
+}
+
+impl<'a> Cells<'a> {
+    fn len(self) -> usize {
+        match self {
+            Cells::Row(row) => row.len(),
+            Cells::Outputs(values) => values.len(),
+        }
+    }
+
+    /// None beyond the last.
+    fn get(self, column: usize) -> Option<(&'a ColumnData<'static>, ColumnType)> {
+        match self {
+            Cells::Row(row) => Some((row.get_column_data(column).ok()?, row.columns().get(column)?.column_type())),
+            // The client does not tell their types, which only matter for money.
+            Cells::Outputs(values) => Some((values.get(column)?.data(), ColumnType::Null)),
+        }
+    }
 }
 
 impl<'a> MssqlRow<'a> {
     pub fn new(row: &'a tiberius::Row) -> Self {
-        let written = row.cells().enumerate().filter_map(|(column, (_, data))| Some((column, write(data)?))).collect();
-        MssqlRow { row, written }
+        MssqlRow { cells: Cells::Row(row), written: OnceCell::new() }
+    }
+
+    pub fn of_outputs(values: &'a [CommandReturnValue]) -> Self {
+        MssqlRow { cells: Cells::Outputs(values), written: OnceCell::new() }
+    }
+
+    fn written(&self, column: usize) -> Option<&str> {
+        let written = self.written.get_or_init(|| {
+            let data = |column| Some(self.cells.get(column)?.0).filter(|data| is_written(data));
+            (0..self.cells.len()).filter_map(|column| Some((column, write(data(column)?)?))).collect()
+        });
+        written.iter().find(|(at, _)| *at == column).map(|(_, text)| text.as_str())
     }
 }
 
 impl Row for MssqlRow<'_> {
     fn len(&self) -> usize {
-        self.row.len()
+        self.cells.len()
     }
 
     fn get(&self, column: usize) -> Value<'_> {
-        if let Some((_, text)) = self.written.iter().find(|(written, _)| *written == column) {
-            return Value::Text(text);
-        }
-        match (self.row.get_column_data(column), self.row.columns().get(column)) {
-            (Ok(data), Some(column)) => borrowed(data, column.column_type()),
-            _ => Value::Null,
-        }
+        let Some((data, kind)) = self.cells.get(column) else { return Value::Null };
+        let text = || if is_written(data) { self.written(column).map(Value::Text) } else { None };
+        known(data, kind).or_else(text).unwrap_or(Value::Null)
     }
 }
 
-/// The text of a value that the seam has no other form for.
+/// Whether a value has to be written, as the seam has no other form for it.
+fn is_written(data: &ColumnData<'_>) -> bool {
+    match data {
+        ColumnData::Guid(guid) => guid.is_some(),
+        ColumnData::Numeric(number) => number.is_some_and(|number| number.value().abs() > EIGHTEEN_DIGITS),
+        _ => false,
+    }
+}
+
 fn write(data: &ColumnData<'_>) -> Option<String> {
     match data {
         ColumnData::Guid(Some(guid)) => Some(guid.to_string().to_ascii_uppercase()),
-        ColumnData::Numeric(Some(number)) if number.value().abs() > EIGHTEEN_DIGITS => Some(digits(*number)),
+        ColumnData::Numeric(Some(number)) => Some(digits(*number)),
         _ => None,
     }
 }
@@ -66,10 +107,7 @@ fn digits(number: Numeric) -> String {
     if number.value() < 0 { format!("-{text}") } else { text }
 }
 
-fn borrowed<'a>(data: &'a ColumnData<'_>, kind: ColumnType) -> Value<'a> {
-    known(data, kind).unwrap_or(Value::Null)
-}
-
+/// None of NULL, and of what has to be written.
 fn known<'a>(data: &'a ColumnData<'_>, kind: ColumnType) -> Option<Value<'a>> {
     Some(match data {
         ColumnData::U8(number) => Value::Int((*number)?.into()),
@@ -80,7 +118,7 @@ fn known<'a>(data: &'a ColumnData<'_>, kind: ColumnType) -> Option<Value<'a>> {
         ColumnData::F32(number) => floating((*number)?.into(), kind),
         ColumnData::F64(number) => floating((*number)?, kind),
         ColumnData::Numeric(number) => {
-            let number = (*number)?;
+            let number = (*number).filter(|_| !is_written(data))?;
             Value::Decimal(i64::try_from(number.value()).ok()?, number.scale())
         }
         ColumnData::String(text) => Value::Text(text.as_deref()?),

@@ -90,16 +90,18 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Of a parameter with that declared type.
+    /// Of a parameter with that declared type. Asked of each parameter of each call.
     pub fn of(declared: Option<&str>) -> Form {
-        let is_one_of = |names: &[&str]| {
-            let word = declared.unwrap_or_default().split('(').next().unwrap_or_default();
-            names.iter().any(|name| word.eq_ignore_ascii_case(name))
-        };
-        Form {
-            is_narrow: is_one_of(&["int", "smallint", "tinyint"]),
-            is_null_untyped: is_one_of(&["date", "time", "datetime2", "datetimeoffset", "xml", "uniqueidentifier"]),
+        let Some(declared) = declared else { return Form::default() };
+        // Most of what is none of the types below goes by its first letter.
+        if !matches!(declared.as_bytes().first(), Some(b'i' | b's' | b't' | b'd' | b'x' | b'u' | b'A'..=b'Z')) {
+            return Form::default();
         }
+        let word = declared.split('(').next().unwrap_or_default();
+        let is_one_of = |names: &[&str]| names.iter().any(|name| word.eq_ignore_ascii_case(name));
+        let is_narrow = is_one_of(&["int", "smallint", "tinyint"]);
+        let untyped = &["date", "time", "datetime2", "datetimeoffset", "xml", "uniqueidentifier"];
+        Form { is_narrow, is_null_untyped: !is_narrow && is_one_of(untyped) }
     }
 
     /// The same for a slot that is declared as this kind.
