@@ -23,8 +23,8 @@ use vufleet_scenarios::session::Session;
 
 use self::core::MAIN;
 
-pub use self::on_tokio::block_on_tokio;
 pub(crate) use self::core::Core;
+pub use self::on_tokio::block_on_tokio;
 pub(crate) use self::socket::Socket;
 
 /// Serves this thread until `future` has ended. Tasks that have not ended by then are dropped.

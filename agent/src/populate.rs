@@ -21,8 +21,8 @@ use vufleet_scenarios::workload::{Chunk, Load, Schema};
 use self::rows::{Counted, Search};
 use crate::observe::meter::cpu_used;
 use crate::outbox::Outlet;
-use crate::{event_loop, fine};
 use crate::session::{MssqlSession, MysqlSession, SimulatedSession, SqliteSession};
+use crate::{event_loop, fine};
 
 /// Attempts at one item after faults that may pass while the server is there.
 const ATTEMPTS: u32 = 5;

@@ -13,9 +13,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::sys::epoll::EpollFlags;
 use nix::sys::socket::sockopt::SocketError;
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, UnixAddr, connect, getsockopt, socket,
-};
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, UnixAddr, connect, getsockopt, socket};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::core::Core;
@@ -95,7 +93,8 @@ impl Socket {
     }
 
     fn register(io: Io, also: EpollFlags) -> io::Result<Socket> {
-        let core = Core::here().ok_or_else(|| io::Error::other("a socket of the event loop was opened outside of it"))?;
+        let core =
+            Core::here().ok_or_else(|| io::Error::other("a socket of the event loop was opened outside of it"))?;
         let source = core.register(&io, also)?;
         Ok(Socket { io, source, is_full: false, core })
     }

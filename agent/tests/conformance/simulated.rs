@@ -34,7 +34,8 @@ fn a_transaction_takes_its_service_time_once_and_in_commit() {
 fn faults_come_as_often_as_they_should_and_a_lost_connection_stays_lost() {
     run(async {
         let mut target = simulated(Duration::ZERO);
-        target.simulated = Arc::new(Simulated { faults: vec![(FaultKind::Deadlock, 0.5)], ..(*target.simulated).clone() });
+        target.simulated =
+            Arc::new(Simulated { faults: vec![(FaultKind::Deadlock, 0.5)], ..(*target.simulated).clone() });
         let mut session: SimulatedSession = open(&target, Protocol::Prepared, &[]).await.unwrap();
         let mut deadlocks = 0;
         for _ in 0..2_000 {
@@ -51,7 +52,8 @@ fn faults_come_as_often_as_they_should_and_a_lost_connection_stays_lost() {
         // Ten standard deviations.
         assert!((776..=1_224).contains(&deadlocks), "{deadlocks}");
 
-        target.simulated = Arc::new(Simulated { faults: vec![(FaultKind::ConnectionLost, 1.0)], ..(*target.simulated).clone() });
+        target.simulated =
+            Arc::new(Simulated { faults: vec![(FaultKind::ConnectionLost, 1.0)], ..(*target.simulated).clone() });
         let mut session: SimulatedSession = open(&target, Protocol::Prepared, &["SELECT 1"]).await.unwrap();
         for _ in 0..2 {
             let fault = session.execute(Stmt(0), &[], &mut ()).await.unwrap_err();

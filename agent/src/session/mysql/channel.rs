@@ -226,8 +226,8 @@ impl Channel {
         for part in &parts {
             self.expect(part)?;
         }
-        let joined = parts.iter().flat_map(|part| part.payload).copied().collect();
-        Ok(Some((Payload::Joined(joined), bytes.len() - rest.len())))
+        let payloads: Vec<_> = parts.iter().map(|part| part.payload).collect();
+        Ok(Some((Payload::Joined(payloads.concat()), bytes.len() - rest.len())))
     }
 
     fn expect(&mut self, part: &Part<'_>) -> io::Result<()> {
