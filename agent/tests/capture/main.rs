@@ -193,8 +193,14 @@ async fn faults_retries_and_reconnects_are_those_of_the_wire() {
     let kill = {
         let server = Arc::clone(&server);
         move || {
-            let ids = "SELECT MAX(ID) FROM information_schema.PROCESSLIST WHERE USER = 'bench'";
-            let id = server.sql(ids).unwrap();
+            let busy =
+                "SELECT MAX(ID) FROM information_schema.PROCESSLIST WHERE USER = 'bench' AND COMMAND = 'Execute'";
+            let id = loop {
+                let id = server.sql(busy).unwrap();
+                if id.trim() != "NULL" {
+                    break id;
+                }
+            };
             server.sql(&format!("KILL {id}")).unwrap();
         }
     };

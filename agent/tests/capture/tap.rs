@@ -126,9 +126,10 @@ impl Seen {
                 *self.errors.entry(error).or_default() += 1;
             }
             let is_last = match command.kind() {
+                // After a reconnect they are prepared again before anything begins.
                 PREPARE => {
                     self.prepares += 1;
-                    false
+                    continue;
                 }
                 EXECUTE => {
                     self.executes += 1;
