@@ -166,7 +166,7 @@ fn a_transaction_stopped_by_its_deadline_leaves_nothing_behind() {
         let vufleet_scenarios::session::Interrupt::Call(stop) = session.interrupt() else { panic!("by a call") };
         let (result, ()) = tokio::join!(async { session.execute(Stmt(1), &[], &mut ()).await }, async {
             tokio::time::sleep(Duration::from_millis(300)).await;
-            stop();
+            stop.stop();
         });
         let fault = result.unwrap_err();
         let mut next = if engine.is_babelfish {

@@ -342,7 +342,7 @@ async fn interrupt_until<S: Session>(
         // before the query has begun.
         Interrupt::Call(call) => Some(std::thread::spawn(move || {
             while !done.load(Ordering::SeqCst) {
-                call();
+                call.stop();
                 std::thread::sleep(Duration::from_millis(20));
             }
         })),

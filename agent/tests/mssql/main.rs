@@ -154,7 +154,7 @@ fn no_call_arms_a_timer() {
     });
 }
 
-fn stop_of(session: &impl Session) -> std::sync::Arc<dyn Fn() + Send + Sync> {
+fn stop_of(session: &impl Session) -> std::sync::Arc<dyn vufleet_scenarios::session::Stop> {
     match session.interrupt() {
         Interrupt::Call(stop) => stop,
         _ => panic!("a session of SQL Server is stopped by a call"),
@@ -166,7 +166,7 @@ async fn stopped(session: &mut impl Session) -> (Fault, Duration) {
     let (stop, start) = (stop_of(session), Instant::now());
     let (result, ()) = tokio::join!(async { session.execute(Stmt(0), &[], &mut ()).await }, async {
         tokio::time::sleep(Duration::from_millis(100)).await;
-        stop();
+        stop.stop();
     });
     (result.unwrap_err(), start.elapsed())
 }
@@ -187,7 +187,7 @@ fn a_statement_past_its_deadline_is_ended_by_an_attention() {
                 is_usable(&mut session).await;
             }
             // A wish that comes late is forgotten with the rollback.
-            stop_of(&session)();
+            stop_of(&session).stop();
             session.rollback().await.unwrap();
             is_usable(&mut session).await;
         }

@@ -65,8 +65,9 @@ impl Done {
     #[inline]
     fn read(cursor: Cursor<'_>) -> io::Result<Done> {
         // Nearly always both numbers take a byte each.
-        if let [affected @ 0..=0xfa, 0..=0xfa, low, high, ..] = *cursor.0 {
-            return Ok(Done { affected: affected.into(), more: u16::from_le_bytes([low, high]) & MORE_RESULTS != 0 });
+        if let [affected @ 0..=0xfa, 0..=0xfa, low, high, warned, often, ..] = *cursor.0 {
+            let more = u16::from_le_bytes([low, high]) & MORE_RESULTS != 0;
+            return Ok(Done { affected: affected.into(), more, warnings: u16::from_le_bytes([warned, often]) });
         }
         Done::read_long(cursor)
     }
@@ -129,7 +130,8 @@ impl<'a, R: Rows> Results<'a, R> {
         match first {
             OK => {
                 let ok = Done::read(rest)?;
-                self.affected += ok.affected;
+                let sum = self.affected.checked_add(ok.affected);
+                self.affected = sum.ok_or_else(|| malformed("more affected rows than there can be"))?;
                 Ok(self.after(ok))
             }
             ERROR => self.fail(rest),
@@ -141,6 +143,9 @@ impl<'a, R: Rows> Results<'a, R> {
     fn begin_set(&mut self, payload: &[u8]) -> io::Result<ControlFlow<()>> {
         let mut cursor = Cursor(payload);
         let count = usize::try_from(cursor.length()?).map_err(|_| malformed("too many columns"))?;
+        if count == 0 {
+            return Err(malformed("a result without columns"));
+        }
         // Then a byte that says whether definitions follow, where leaving them out was agreed upon.
         let told = !(self.dialogue.known_columns && cursor.0.first() == Some(&0));
         self.rows.set(self.sets);

@@ -234,8 +234,8 @@ impl Channel {
         for part in &parts {
             self.expect(part)?;
         }
-        let joined = parts.iter().flat_map(|part| part.payload).copied().collect();
-        Ok(Some((joined, bytes)))
+        let payloads: Vec<_> = parts.iter().map(|part| part.payload).collect();
+        Ok(Some((payloads.concat(), bytes)))
     }
 
     fn expect(&mut self, part: &Part<'_>) -> io::Result<()> {
@@ -272,16 +272,18 @@ impl<W: FnOnce(&mut Vec<u8>) + Unpin, R: Reader> Future for Exchange<'_, W, R> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Exchange { channel, reader, step } = self.get_mut();
+        let mut sent_before = false;
         match std::mem::replace(step, Step::Send) {
             Step::Begin(write) => {
                 channel.restart();
                 ready!(OUTGOING.with_borrow_mut(|buffer| channel.begin_send(context, buffer, write)))?;
             }
             Step::Send => ready!(channel.go_on_sending(context))?,
-            Step::Receive => {}
+            Step::Receive => sent_before = true,
         }
         *step = Step::Receive;
-        if !channel.stream.may_receive(context) {
+        // An answer is hardly ever there when its question has just gone out.
+        if !sent_before && !channel.stream.may_receive(context) {
             return Poll::Pending;
         }
         ready!(INCOMING.with_borrow_mut(|buffer| channel.poll_receive(context, buffer, *reader)))?;

@@ -11,14 +11,16 @@ use crate::session::mysql::channel::Channel;
 use crate::session::mysql::stream::Stream;
 
 fn run<T>(test: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test)
+    crate::event_loop::block_on_tokio(test).unwrap()
 }
 
 fn opened() -> (MysqlSession, Server) {
-    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    theirs.set_nonblocking(true).unwrap();
+    let theirs = UnixStream::from_std(theirs).unwrap();
     let dialogue = Dialogue { short_ends: true, known_columns: false, arrays: true };
     let session = MysqlSession {
-        channel: Channel::new(Stream::Unix(ours)),
+        channel: Channel::new(Stream::Plain(ours.into())),
         dialogue,
         statements: Rc::from([]),
         prepared: Box::from([]),
