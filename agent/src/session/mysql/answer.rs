@@ -104,7 +104,8 @@ impl<'a, R: Rows> Results<'a, R> {
         match first {
             OK => {
                 let ok = Done::read(rest)?;
-                self.affected += ok.affected;
+                let sum = self.affected.checked_add(ok.affected);
+                self.affected = sum.ok_or_else(|| malformed("more affected rows than there can be"))?;
                 Ok(self.after(ok.more))
             }
             ERROR => self.fail(rest),
@@ -116,6 +117,9 @@ impl<'a, R: Rows> Results<'a, R> {
     fn begin_set(&mut self, payload: &[u8]) -> io::Result<ControlFlow<()>> {
         let mut cursor = Cursor(payload);
         let count = usize::try_from(cursor.length()?).map_err(|_| malformed("too many columns"))?;
+        if count == 0 {
+            return Err(malformed("a result without columns"));
+        }
         // Then a byte that says whether definitions follow, where leaving them out was agreed upon.
         let told = !(self.dialogue.known_columns && cursor.0.first() == Some(&0));
         self.rows.set(self.sets);

@@ -140,6 +140,13 @@ fn what_the_protocol_does_not_allow_is_refused() {
             (packets(&[&[]]), DIALOGUES[1]),
             (packets(&[&[0xff]]), DIALOGUES[1]),
             (packets(&[&[1], &definition[..5]]), DIALOGUES[1]),
+            // A result of no columns.
+            (packets(&[&[0xfc, 0, 0], &definition]), DIALOGUES[1]),
+            // Affected rows that cannot be added up.
+            (
+                packets(&[&[&[0, 0xfe][..], &[0xff; 8], &[0, 8, 0, 0, 0]].concat(), &[0, 1, 0, 2, 0, 0, 0]]),
+                DIALOGUES[1],
+            ),
             // Columns that nobody told.
             (packets(&[&[1, 0]]), DIALOGUES[0]),
             // A row that ends inside a value.

@@ -2,11 +2,13 @@
 
 use mysql_common::scramble::{scramble_native, scramble_sha256};
 use secrecy::SecretString;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::UnixListener;
 use vufleet_scenarios::study::{self, Edits};
 
 use super::*;
+
+mod in_the_open;
 
 const PASSWORD: &str = "correct horse";
 const CHALLENGE: &[u8; NONCE] = b"abcdefghijklmnopqrst";
@@ -46,38 +48,32 @@ async fn converse(plugin: &str, password: &str, lines: &[&[u8]]) -> (Result<(), 
         password: Some(SecretString::from(password)),
         ..target(directory.path().to_str().expect("a temporary directory has a plain name"))
     };
-    let server = async {
-        let (mut client, _) = listener.accept().await.unwrap();
-        let mut heard = Vec::new();
-        let mut sequence = 0;
-        for line in std::iter::once(&greeting(plugin)[..]).chain(lines.iter().copied()) {
-            let mut packet = (line.len() as u32).to_le_bytes();
-            packet[3] = sequence;
-            client.write_all(&[&packet[..], line].concat()).await.unwrap();
-            // A word that is followed by another at once has no answer.
-            if line == [MORE_DATA, CACHED] {
-                sequence += 1;
-                continue;
-            }
-            let mut header = [0; 4];
-            if client.read_exact(&mut header).await.is_err() {
-                break;
-            }
-            sequence = header[3] + 1;
-            let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
-            client.read_exact(&mut payload).await.unwrap();
-            heard.push(payload);
+    let server = async { say(listener.accept().await.unwrap().0, plugin, lines).await };
+    tokio::join!(async { open(&target).await.map(drop) }, server)
+}
+
+async fn say(mut client: impl AsyncRead + AsyncWrite + Unpin, plugin: &str, lines: &[&[u8]]) -> Vec<Vec<u8>> {
+    let mut heard = Vec::new();
+    let mut sequence = 0;
+    for line in std::iter::once(&greeting(plugin)[..]).chain(lines.iter().copied()) {
+        let mut packet = (line.len() as u32).to_le_bytes();
+        packet[3] = sequence;
+        client.write_all(&[&packet[..], line].concat()).await.unwrap();
+        // A word that is followed by another at once has no answer.
+        if line == [MORE_DATA, CACHED] {
+            sequence += 1;
+            continue;
         }
-        heard
-    };
-    let (opened, heard) = tokio::join!(
-        async {
-            let opened = open(&target).await;
-            opened.map(drop)
-        },
-        server
-    );
-    (opened, heard)
+        let mut header = [0; 4];
+        if client.read_exact(&mut header).await.is_err() {
+            break;
+        }
+        sequence = header[3] + 1;
+        let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
+        client.read_exact(&mut payload).await.unwrap();
+        heard.push(payload);
+    }
+    heard
 }
 
 fn run<T>(test: impl Future<Output = T>) -> T {
