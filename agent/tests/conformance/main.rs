@@ -62,6 +62,8 @@ macro_rules! conform_mysql {
         mod $driver {
             conform_mysql!(@points $session, mysql, [
                 an_error_of_a_procedure_behind_its_rows_is_not_missed,
+                out_parameters_follow_the_results,
+                a_table_altered_behind_a_prepared_statement_is_read_as_it_is,
                 a_deadlock_has_a_victim_and_a_winner,
                 nothing_is_left_of_a_transaction_that_waited_too_long,
                 a_killed_connection_is_lost_idle_or_busy,

@@ -54,6 +54,52 @@ pub fn an_error_of_a_procedure_behind_its_rows_is_not_missed<S: Session>() {
     });
 }
 
+/// A parameter that a procedure writes comes back as one more result.
+pub fn out_parameters_follow_the_results<S: Session>() {
+    let engine = Engine::mysql::<S>().named("out_parameters");
+    run(async {
+        let name = &engine.table;
+        let mut session: S = engine.open(Protocol::Prepared, &[&format!("CALL {name}(:a, :b)")]).await;
+        let body = "BEGIN SELECT a; SET b = a * 2; END";
+        session.batch(&format!("CREATE PROCEDURE {name}(IN a INT, OUT b INT) {body}")).await.unwrap();
+        for a in [4, 5] {
+            let mut seen = Seen::default();
+            session.execute(Stmt(0), &[Value::Int(a), Value::Null], &mut seen).await.unwrap();
+            assert_eq!(seen.sets, [0, 1]);
+            assert_eq!(seen.values(), [Kept::Int(a), Kept::Int(2 * a)]);
+        }
+        session.ping().await.unwrap();
+    });
+}
+
+/// A client that knows a statement's columns from when it was prepared reads others by them.
+pub fn a_table_altered_behind_a_prepared_statement_is_read_as_it_is<S: Session>() {
+    let engine = Engine::mysql::<S>().named("altered");
+    run(async {
+        let table = &engine.table;
+        let mut session: S = engine.open(Protocol::Prepared, &[&format!("SELECT * FROM {table}")]).await;
+        let mut other: S = engine.open(Protocol::Text, &[]).await;
+        other.batch(&format!("CREATE TABLE {table} (id INT PRIMARY KEY, s VARCHAR(9))")).await.unwrap();
+        other.batch(&format!("INSERT INTO {table} VALUES (1, 'one')")).await.unwrap();
+        let (one, text) = (Kept::Int(1), Kept::Text("one".to_owned()));
+        for (change, expected) in [
+            ("ADD n DOUBLE DEFAULT 2.5 FIRST", vec![Kept::Float(2.5), one.clone(), text.clone()]),
+            ("MODIFY n VARCHAR(9)", vec![Kept::Text("2.5".to_owned()), one.clone(), text.clone()]),
+            ("DROP n", vec![one, text]),
+        ] {
+            for _ in 0..2 {
+                session.execute(Stmt(0), &[], &mut ()).await.unwrap();
+            }
+            other.batch(&format!("ALTER TABLE {table} {change}")).await.unwrap();
+            for _ in 0..2 {
+                let mut seen = Seen::default();
+                session.execute(Stmt(0), &[], &mut seen).await.unwrap();
+                assert_eq!(seen.values(), expected, "{change}");
+            }
+        }
+    });
+}
+
 pub fn a_deadlock_has_a_victim_and_a_winner<S: Session>() {
     let engine = Engine::mysql::<S>().named("deadlock");
     run(async {

@@ -54,10 +54,8 @@ pub fn record_all() -> Vec<Recorded> {
     crate::run(set_up(&server));
     let mut recorded = Vec::new();
     for scene in scenes() {
-        for age in [Age::Today, Age::WithoutCache, Age::Old] {
-            if age == Age::Today || !scene.is_large {
-                recorded.push(record(&server, &scene, age));
-            }
+        for age in scene.ages {
+            recorded.push(record(&server, &scene, *age));
         }
     }
     recorded

@@ -7,6 +7,8 @@ use vufleet_scenarios::session::{Access, Dialect, Fault, Row, Rows, Session, Stm
 use vufleet_scenarios::sql::{Protocol, Statement};
 use vufleet_scenarios::study::Target;
 
+use crate::recorder::Age;
+
 /// One call of a session.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
@@ -27,11 +29,16 @@ pub struct Scene {
     pub protocol: Protocol,
     pub statements: &'static [&'static str],
     pub steps: &'static [Step],
+    /// Servers that it is played on.
+    pub ages: &'static [Age],
     /// Somebody kills the connection while it sleeps.
     pub is_killed: bool,
     /// Too much for a cut at every byte.
     pub is_large: bool,
 }
+
+const ALL_AGES: &[Age] = &[Age::Today, Age::WithoutCache, Age::Old];
+const BOTH_ENDS: &[Age] = &[Age::Today, Age::Old];
 
 /// What a call came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -214,6 +221,7 @@ pub fn scenes() -> Vec<Scene> {
         protocol: Protocol::Prepared,
         statements: &[],
         steps: &[Step::Ping],
+        ages: &[Age::Today],
         is_killed: false,
         is_large: false,
     };
@@ -225,28 +233,38 @@ pub fn scenes() -> Vec<Scene> {
         Scene { name: "is refused", password: "wrong", ..bench.clone() },
         Scene {
             name: "reads every kind of column in binary",
+            ages: BOTH_ENDS,
             statements: &[ALL_KINDS],
             steps: &[Step::Execute(0, NONE), Step::Execute(0, NONE)],
             ..bench.clone()
         },
         Scene {
             name: "reads every kind of column as text",
+            ages: BOTH_ENDS,
             statements: &[ALL_KINDS],
             steps: &[Step::Execute(0, NONE)],
             ..text.clone()
         },
-        Scene { name: "changes rows in binary", statements: &CHANGES, steps: CHANGE, ..bench.clone() },
-        Scene { name: "changes rows as text", statements: &CHANGES, steps: CHANGE, ..text.clone() },
-        Scene { name: "calls in binary", statements: &CALLS, steps: CALL, ..bench.clone() },
-        Scene { name: "calls as text", statements: &CALLS_AS_TEXT, steps: CALL_AS_TEXT, ..text.clone() },
+        Scene { name: "changes rows in binary", ages: BOTH_ENDS, statements: &CHANGES, steps: CHANGE, ..bench.clone() },
+        Scene { name: "changes rows as text", ages: BOTH_ENDS, statements: &CHANGES, steps: CHANGE, ..text.clone() },
+        Scene { name: "calls in binary", ages: ALL_AGES, statements: &CALLS, steps: CALL, ..bench.clone() },
+        Scene {
+            name: "calls as text",
+            ages: BOTH_ENDS,
+            statements: &CALLS_AS_TEXT,
+            steps: CALL_AS_TEXT,
+            ..text.clone()
+        },
         Scene {
             name: "fails among rows in binary",
+            ages: BOTH_ENDS,
             statements: &[FAILS_LATE],
             steps: &[Step::Execute(0, NONE), Step::Ping],
             ..bench.clone()
         },
         Scene {
             name: "fails among rows as text",
+            ages: BOTH_ENDS,
             statements: &[FAILS_LATE],
             steps: &[Step::Execute(0, NONE), Step::Ping],
             ..text.clone()
