@@ -128,7 +128,7 @@ impl Pulse {
         let begun = Instant::now();
         loop {
             let now = self.0.load(Ordering::SeqCst);
-            if now % 2 == 0 && is_so(now) {
+            if now.is_multiple_of(2) && is_so(now) {
                 return now;
             }
             assert!(begun.elapsed() < PATIENCE, "the session does not read");
