@@ -58,12 +58,7 @@ fn it_goes_on_where_it_ended_and_comes_out_the_same() {
     procs::agent(&lab.processes(), "drive-1").kill();
     let so_far = format!("{there} of {WAREHOUSES} warehouses are there");
     let taken_over = format!("seed {seed}: the unfinished build's");
-    build.end().expect(1).says(&[
-        &taken_over,
-        &so_far,
-        "drive-1 was lost",
-        "the same command goes on",
-    ]);
+    build.end().expect(1).says(&[&taken_over, &so_far, "drive-1 was lost", "the same command goes on"]);
 
     // No agent of this one has completed a warehouse yet when the server goes.
     let build = go_on(&lab, &server);
