@@ -8,6 +8,9 @@ use crate::lab::{Job, Lab, procs, study};
 const TABLES: [&str; 9] =
     ["warehouse", "district", "customer", "history", "item", "new_order", "orders", "order_line", "stock"];
 
+/// More than threads load at once: on two cores, the last begins when others are complete.
+const WAREHOUSES: u32 = 3;
+
 /// What every table holds, whatever the order of its rows.
 fn checksums(server: &MariaDb) -> String {
     let tables = TABLES.map(|table| format!("sbtest.{table}")).join(", ");
@@ -35,7 +38,7 @@ fn go_on(lab: &Lab, server: &MariaDb) -> Job {
 fn it_goes_on_where_it_ended_and_comes_out_the_same() {
     let mut server = MariaDb::start().unwrap();
     // No seed: every command draws another one, and none but the first one's may count.
-    let lab = Lab::new(&study::orders(&study::mariadb(&server), 2, "statements").replace("seed = 42\n", ""));
+    let lab = Lab::new(&study::orders(&study::mariadb(&server), WAREHOUSES, "statements").replace("seed = 42\n", ""));
 
     let complete = |server: &MariaDb| number(server, "SELECT COUNT(*) FROM sbtest.warehouse");
     let mut build = lab.start("schema build study.toml --agents 1");
@@ -44,21 +47,18 @@ fn it_goes_on_where_it_ended_and_comes_out_the_same() {
     });
     build.signal(Signal::SIGINT);
     build.end().expect(130).says(&["incomplete", "the same command goes on where it ended"]);
-    assert_eq!(complete(&server), 1);
+    let there = complete(&server);
+    assert!((1..WAREHOUSES.into()).contains(&there), "{there}");
     let mark = server.sql("SELECT build FROM sbtest.vufleet_build").unwrap();
-    let seed = mark.trim().strip_prefix("2 warehouses from seed ").expect("a mark that names the seed");
+    let seed = mark.trim().strip_prefix("3 warehouses from seed ").expect("a mark that names the seed");
     let other = if seed == "1" { "2" } else { "1" };
     lab.run(&format!("schema build study.toml --set seed={other}")).refused(&[mark.trim(), "--replace"]);
 
     let build = go_on(&lab, &server);
     procs::agent(&lab.processes(), "drive-1").kill();
+    let so_far = format!("{there} of {WAREHOUSES} warehouses are there");
     let taken_over = format!("seed {seed}: the unfinished build's");
-    build.end().expect(1).says(&[
-        &taken_over,
-        "1 of 2 warehouses are there",
-        "drive-1 was lost",
-        "the same command goes on",
-    ]);
+    build.end().expect(1).says(&[&taken_over, &so_far, "drive-1 was lost", "the same command goes on"]);
 
     // No agent of this one has completed a warehouse yet when the server goes.
     let build = go_on(&lab, &server);
