@@ -6,6 +6,7 @@
 mod rows;
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -49,8 +50,6 @@ struct Job {
     queue: Mutex<VecDeque<Item>>,
     rows: AtomicU64,
     items_done: AtomicU32,
-    /// How rows are sent, once a session is open.
-    way: Mutex<&'static str>,
     over: Arc<AtomicBool>,
     error: Mutex<Option<String>>,
 }
@@ -77,7 +76,6 @@ pub fn start(
         queue: Mutex::new(items),
         rows: AtomicU64::new(0),
         items_done: AtomicU32::new(0),
-        way: Mutex::default(),
         over,
         error: Mutex::new(None),
     });
@@ -121,7 +119,6 @@ impl Job {
         v1::PopulateProgress {
             rows: self.rows.load(Ordering::Relaxed),
             items_done: self.items_done.load(Ordering::Relaxed),
-            way: self.way.lock().unwrap_or_else(PoisonError::into_inner).to_owned(),
             ..Default::default()
         }
     }
@@ -213,7 +210,7 @@ impl Job {
     async fn attempt<S: Session>(&self, session: &mut Option<S>, item: &Item, attempt: u32) -> Result<(), Fault> {
         let open = match session {
             Some(open) => open,
-            None => session.insert(S::connect_to_load(&self.study.target).await?),
+            None => session.insert(S::connect(&self.study.target, Rc::from([])).await?),
         };
         self.let_in.store(true, Ordering::Relaxed);
         let chunk = match item {
@@ -269,8 +266,6 @@ impl Job {
         let mut counted = Counted::new(&mut *load.source, &self.rows, &self.over);
         let result = session.bulk(&load.table, load.columns, &mut counted).await;
         *loaded += counted.rows;
-        // Only now does it know whether the server takes the quickest.
-        *self.way.lock().unwrap_or_else(PoisonError::into_inner) = session.bulk_way();
         if counted.cut {
             // A chunk that was cut short is not done.
             return Err(Fault::new(FaultKind::Deadline, "stopped"));
