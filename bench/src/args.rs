@@ -19,7 +19,7 @@ use crate::{coverage, memory, soak, tds, tprocc};
 #[command(
     version,
     args_conflicts_with_subcommands = true,
-    after_help = "Without --only: every part but the soak, in about two hours. --quick: every part once, in about three minutes.\n\n\
+    after_help = "Without --only: every part but the soak, in about two hours. --quick: every part once, in three minutes, on a busy machine six.\n\n\
                   Examples:\n  make bench\n  vufleet-bench --quick\n  vufleet-bench --only soak\n  vufleet-bench --only instructions --verbose\n  \
                   vufleet-bench --only throughput --cells point_select:16,read_write:64:unix --pairs 9\n  \
                   vufleet-bench --only throughput --against ../other/target/release\n\n\

@@ -55,7 +55,7 @@ impl Lab {
 
     /// Somebody who asks the coordinator.
     pub async fn operator(&self) -> Result<Operator> {
-        Ok(Operator::dial(&self.url(), &PLAINTEXT).await?)
+        Operator::dial(&self.url(), &PLAINTEXT).await
     }
 
     /// Process id of the coordinator.
