@@ -82,7 +82,8 @@ impl Socket {
     }
 
     fn register(descriptor: OwnedFd, is_local: bool, also: EventFlags) -> io::Result<Socket> {
-        let core = Core::here().ok_or_else(|| io::Error::other("a socket of the event loop was opened outside of it"))?;
+        let core =
+            Core::here().ok_or_else(|| io::Error::other("a socket of the event loop was opened outside of it"))?;
         let source = core.register(&descriptor, also)?;
         Ok(Socket { descriptor, source, is_full: false, is_local, core })
     }

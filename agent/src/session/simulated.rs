@@ -12,7 +12,9 @@ use std::time::Duration;
 
 use rand::RngExt;
 use tokio::sync::Notify;
-use vufleet_scenarios::session::{Access, Dialect, Fault, FaultKind, Interrupt, Rows, Session, Source, Stmt, Stop, Value};
+use vufleet_scenarios::session::{
+    Access, Dialect, Fault, FaultKind, Interrupt, Rows, Session, Source, Stmt, Stop, Value,
+};
 use vufleet_scenarios::sql::Statement;
 use vufleet_scenarios::study::{ServiceDistribution, Simulated, Target};
 
