@@ -15,6 +15,8 @@ use vufleet_scenarios::random::Stream;
 const LEAST_QUEUE: usize = 1_000;
 const MOST_QUEUE: usize = 1 << 20;
 const QUEUE_SECONDS: f64 = 10.0;
+/// An arrival that the host came to so late is not started any more: a thread that is behind has to catch up.
+const TOO_LATE: Duration = Duration::from_secs(1);
 
 /// Counts that an interval reports, growing since the start.
 #[derive(Debug, Default)]
@@ -105,17 +107,16 @@ fn pace(
     let mut due = start;
     loop {
         due += exponential(1.0 / rate_per_s, &mut stream);
-        while let Some(left) = due.checked_duration_since(Instant::now()) {
-            if over.load(Ordering::Relaxed) || left.is_zero() {
-                break;
-            }
-            thread::park_timeout(left);
+        let mut now = Instant::now();
+        while due > now && !over.load(Ordering::Relaxed) {
+            thread::park_timeout(due - now);
+            now = Instant::now();
         }
         if over.load(Ordering::Relaxed) {
             break;
         }
         counts.due.fetch_add(1, Ordering::Relaxed);
-        if queue.try_send(due).is_err() {
+        if now.saturating_duration_since(due) > TOO_LATE || queue.try_send(due).is_err() {
             counts.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }

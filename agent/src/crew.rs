@@ -34,6 +34,10 @@ use crate::watchdog::{Post, Watchdog, Watched};
 /// Sessions whose server-side ids are reported; more than these nobody samples one by one.
 const TOLD_SESSION_IDS: usize = 64;
 
+/// Fewer sessions than these share a thread, however many cores there are: one that sleeps for each answer costs more than
+/// one that finds several at once, and an answer is looked at in microseconds.
+const SESSIONS_A_THREAD: usize = 8;
+
 /// What a crew has to do.
 #[derive(Clone)]
 pub struct CrewPlan {
@@ -168,7 +172,8 @@ impl Crew {
         W::Shape: Clone + Send,
     {
         let seats = plan.seats();
-        let threads = if S::BLOCKING { seats.len() } else { plan.threads.clamp(1, seats.len().max(1)) };
+        let threads =
+            if S::BLOCKING { seats.len() } else { plan.threads.min(seats.len().div_ceil(SESSIONS_A_THREAD)).max(1) };
         let epoch = Instant::now();
         let watchdog = Watchdog::new(epoch, plan.study.target.deadline);
         let sessions = Arc::new(AtomicU32::new(0));

@@ -88,10 +88,16 @@ impl FineSleep {
     fn wait_here(&mut self, core: &Core, context: &Context<'_>) {
         let mut timers = core.timers.borrow_mut();
         let watch = core.watch(context);
+        let mut before = None;
         match self.place {
-            Place::Here(ticket) if let Some(known) = timers.waker_mut(ticket) => *known = watch,
+            Place::Here(ticket) if let Some(known) = timers.waker_mut(ticket) => {
+                before = Some(std::mem::replace(known, watch));
+            }
             _ => self.place = Place::Here(timers.insert(self.due, watch)),
         }
+        // In this order: it may be the last that is left of whatever it would have woken.
+        drop(timers);
+        drop(before);
     }
 
     fn cancel(&mut self) {

@@ -7,6 +7,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2Serializer};
 use vufleet_proto::v1;
 use vufleet_scenarios::session::FaultKind;
+use vufleet_scenarios::workload::Outcome;
 
 /// Latencies are kept in nanoseconds: finest step 64 ns, three significant digits, up to ten minutes.
 const LOWEST_NS: u64 = 100;
@@ -23,6 +24,16 @@ pub enum End {
     Unknown,
     /// Given up.
     Failed,
+}
+
+impl End {
+    /// Of a transaction that came to its end by itself.
+    pub fn of(outcome: Outcome) -> End {
+        match outcome {
+            Outcome::Committed => End::Ok,
+            Outcome::RolledBack => End::Rollback,
+        }
+    }
 }
 
 /// One finished transaction.

@@ -256,13 +256,18 @@ fn back_off(attempt: u32) -> Duration {
     doubled.min(LAST_BACK_OFF).mul_f64(rand::random_range(0.5..1.5))
 }
 
-/// How an attempt at a transaction ended.
-enum Attempt {
-    Done(Outcome),
-    /// The same inputs may be sent again.
-    Again,
-    /// Given up; the session may be gone.
-    Over(End),
+/// Why an attempt at a transaction failed.
+enum Broken {
+    Fault(Fault),
+    /// The watchdog had the session given up.
+    Dropped,
+    NoSession,
+}
+
+impl From<Fault> for Broken {
+    fn from(fault: Fault) -> Broken {
+        Broken::Fault(fault)
+    }
 }
 
 /// How a user keeps the state of a transaction.
@@ -372,28 +377,60 @@ impl<S: Session, W: Workload> User<S, W> {
         }
     }
 
-    /// One transaction with all its retries. Returns its end.
+    /// One transaction with all its retries. Returns its end. What only follows a fault lies apart: nearly all wake-ups go through
+    /// here, and most of them find nothing else to do.
     async fn transact(&mut self, kind: usize, due: Instant) -> Instant {
         let start = if matches!(self.floor.pacing, Pacing::Rate(_)) { Instant::now() } else { due };
-        let mut end = End::Failed;
-        for attempt in 1..=MAX_RETRIES + 1 {
-            match self.attempt(kind, start).await {
-                Attempt::Done(Outcome::Committed) => end = End::Ok,
-                Attempt::Done(Outcome::RolledBack) => end = End::Rollback,
-                Attempt::Over(over) => end = over,
-                Attempt::Again
-                    if attempt <= MAX_RETRIES
-                        && start.elapsed() < self.floor.target.deadline
-                        && self.pause_before_retry(kind, attempt).await =>
-                {
-                    continue;
-                }
-                Attempt::Again => {}
+        let mut attempt = 1;
+        let end = loop {
+            let broken = match self.attempt(start).await {
+                Ok(outcome) => break End::of(outcome),
+                Err(broken) => broken,
+            };
+            if let Some(end) = Box::pin(self.settle(kind, start, attempt, broken)).await {
+                break end;
             }
-            break;
-        }
+            attempt += 1;
+        };
         self.failures = if end == End::Failed { self.failures + 1 } else { 0 };
         self.record(kind, end, start, due)
+    }
+
+    /// Sends it once. `start`: of the transaction, whose deadline all its attempts share.
+    async fn attempt(&mut self, start: Instant) -> Result<Outcome, Broken> {
+        let Some(session) = &mut self.session else { return Err(Broken::NoSession) };
+        let (floor, place) = (&*self.floor, self.place as Kill);
+        // Whatever was to be killed before is over.
+        floor.places[place].killed.set(false);
+        floor.posts[place].busy(nanos(start.saturating_duration_since(floor.epoch)));
+        let result = floor.guard(place, pin!(self.workload.run(session))).await;
+        floor.posts[place].idle();
+        Ok(result.ok_or(Broken::Dropped)??)
+    }
+
+    /// Counts a failed attempt, sees to the session, and waits before the next one. None when there is to be one.
+    async fn settle(&mut self, kind: usize, start: Instant, attempt: u32, broken: Broken) -> Option<End> {
+        let (fault, dropped) = match broken {
+            Broken::NoSession => return Some(End::Failed),
+            Broken::Dropped => (FaultKind::Deadline, true),
+            Broken::Fault(fault) => {
+                self.floor.remarks.borrow_mut().hear(&fault);
+                (fault.kind, false)
+            }
+        };
+        self.floor.recorder.borrow_mut().tally.fault(kind, fault, 1);
+        if dropped || fault.ends_connection() {
+            let uncertain = self.session.as_ref().is_some_and(Measured::is_uncertain);
+            self.lose(kind);
+            return Some(if uncertain { End::Unknown } else { End::Failed });
+        }
+        self.clean_up(kind).await;
+        let again = fault.is_transient()
+            && self.session.is_some()
+            && attempt <= MAX_RETRIES
+            && start.elapsed() < self.floor.target.deadline
+            && self.pause_before_retry(kind, attempt).await;
+        (!again).then_some(End::Failed)
     }
 
     async fn pause_before_retry(&mut self, kind: usize, attempt: u32) -> bool {
@@ -404,38 +441,13 @@ impl<S: Session, W: Workload> User<S, W> {
         going_on
     }
 
-    /// `start`: of the transaction, whose deadline all its attempts share.
-    async fn attempt(&mut self, kind: usize, start: Instant) -> Attempt {
-        let Some(session) = &mut self.session else { return Attempt::Over(End::Failed) };
-        let (floor, place) = (&*self.floor, self.place as Kill);
-        floor.posts[place].busy(nanos(start.saturating_duration_since(floor.epoch)));
-        let result = floor.guard(place, pin!(self.workload.run(session))).await;
-        floor.posts[place].idle();
-        let dropped = result.is_none();
-        let fault = match result {
-            Some(Ok(outcome)) => return Attempt::Done(outcome),
-            Some(Err(fault)) => {
-                self.floor.remarks.borrow_mut().hear(&fault);
-                fault.kind
-            }
-            None => FaultKind::Deadline,
-        };
-        self.floor.recorder.borrow_mut().tally.fault(kind, fault, 1);
-        if dropped || fault.ends_connection() {
-            let over = if session.is_uncertain() { End::Unknown } else { End::Failed };
-            self.lose(kind);
-            return Attempt::Over(over);
-        }
-        self.clean_up(kind).await;
-        if fault.is_transient() && self.session.is_some() { Attempt::Again } else { Attempt::Over(End::Failed) }
-    }
-
     /// Every fault inside a transaction is followed by ROLLBACK before anything else: a server may keep the
     /// transaction open, and the next BEGIN would commit it. If that fails, the connection is closed.
     async fn clean_up(&mut self, kind: usize) {
         let Some(session) = &mut self.session else { return };
         self.floor.recorder.borrow_mut().tally.fault_rollback(kind);
         let (floor, place) = (&*self.floor, self.place as Kill);
+        floor.places[place].killed.set(false);
         floor.posts[place].busy(nanos(floor.epoch.elapsed()));
         let result = floor.guard(place, pin!(session.rollback())).await;
         floor.posts[place].idle();
@@ -564,6 +576,7 @@ impl<S: Session, W: Workload> Drop for User<S, W> {
     /// A user that died in mid-transaction has no session any more.
     fn drop(&mut self) {
         self.unseat().into_iter().for_each(Session::discard);
+        self.post().idle();
         self.floor.places[self.place()].task.set(None);
     }
 }

@@ -15,7 +15,7 @@ use vufleet_testbed::MariaDb;
 
 /// Within the 1,024 open files that many systems allow.
 const MYSQL_SESSIONS: usize = 800;
-const MYSQL_BYTES: usize = 16 << 10;
+const MYSQL_BYTES: usize = 6 << 10;
 /// A call's future is part of every virtual user that waits for it.
 const FUTURE_BYTES: usize = 1 << 10;
 const SIMULATED_SESSIONS: usize = 50_000;

@@ -226,7 +226,7 @@ pub trait Source {
 pub trait Session: Sized + 'static {
     /// What SQL it speaks.
     const DIALECT: Dialect;
-    /// Calls block the thread: each session gets a thread and a runtime of its own.
+    /// Calls block the thread: each session gets a thread and an event loop of its own.
     const BLOCKING: bool = false;
     /// It brings tokio's sockets along, and works only inside of tokio's runtime.
     const ON_TOKIO: bool = false;

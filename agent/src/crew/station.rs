@@ -1,4 +1,4 @@
-//! One thread of a crew: a runtime of its own, its users, and the cut of their counts at each tick.
+//! One thread of a crew: an event loop of its own, its users, and the cut of their counts at each tick.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -96,17 +96,23 @@ impl<W: Workload> Shift<W> {
 
     async fn work<S: Session>(mut self) {
         let connected = Rc::new(Connected::default());
+        let mut ordered = true;
         loop {
             let cut_at = self.next_cut();
             tokio::select! {
-                order = self.station.orders.recv() => match order {
+                order = self.station.orders.recv(), if ordered => match order {
                     Some(Order::Connect { begin }) => self.seat_users::<S>(begin, &connected),
                     Some(Order::Start { at }) => self.begin(at).await,
                     Some(Order::Cut) => {
                         self.cut_overdue();
                         self.cut();
                     }
-                    Some(Order::Stop) | None => self.stop(),
+                    Some(Order::Stop) => self.stop(),
+                    // Nobody is left to give one.
+                    None => {
+                        ordered = false;
+                        self.stop();
+                    }
                 },
                 Some(seat) = self.station.kills.recv() => self.floor.kill(seat),
                 () = self.users.left.notified() => self.users_left(),

@@ -232,8 +232,10 @@ impl Core {
         if matches!(poll, Ok(Poll::Pending)) {
             return self.put_back(task, Some(work), waker);
         }
-        // The panic has been told where it happened. The place is freed last: what ends here may wake others.
-        drop(work);
+        // A panic has been told where it happened. The place is freed last: what ends here may wake others.
+        if catch_unwind(AssertUnwindSafe(|| drop(work))).is_err() {
+            tracing::debug!("a task panicked as it was dropped");
+        }
         let ended = self.tasks.borrow_mut().remove(task);
         drop((ended, waker));
     }
@@ -241,7 +243,7 @@ impl Core {
     /// Wakes who is due, or sets the timer for the earliest of those who wait.
     pub(super) fn settle_timers(&self) -> io::Result<()> {
         loop {
-            let Some(due) = self.timers.borrow().earliest() else { return Ok(()) };
+            let Some(due) = self.timers.borrow_mut().earliest() else { return Ok(()) };
             if self.armed.get().is_some_and(|armed| armed <= due) {
                 return Ok(());
             }
@@ -267,11 +269,11 @@ impl Core {
     /// Sleeps until something happens, unless a task is ready.
     pub(super) fn wait(&self) -> io::Result<()> {
         let awake = self.has_ready() || !self.remote.may_sleep();
-        self.look(awake.then_some(&AT_ONCE))
+        self.look(awake.then_some(&AT_ONCE)).map(drop)
     }
 
-    /// Takes what has happened, after so long at most.
-    pub(super) fn look(&self, timeout: Option<&Timespec>) -> io::Result<()> {
+    /// Takes what has happened, after so long at most. Whether there may be more of it.
+    pub(super) fn look(&self, timeout: Option<&Timespec>) -> io::Result<bool> {
         let mut events = self.events.borrow_mut();
         let count = match epoll::wait(&self.epoll, &mut events[..], timeout) {
             Err(Errno::INTR) => 0,
@@ -286,7 +288,7 @@ impl Core {
             }
         }
         self.remote.take(|task| self.wake(task));
-        Ok(())
+        Ok(count == EVENTS)
     }
 
     fn happened(&self, source: u32, flags: EventFlags) {
@@ -338,10 +340,22 @@ impl Core {
     pub(super) fn may_read(&self, source: u32, context: &Context<'_>) -> bool {
         let mut sources = self.sources.borrow_mut();
         let Some(source) = sources.get_mut(source) else { return true };
-        if !source.readable {
-            source.reader = Some(self.watch(context));
+        if source.readable {
+            return true;
         }
-        source.readable
+        // Dropped without a borrow: it may be the last that is left of whatever it would have woken.
+        let before = source.reader.replace(self.watch(context));
+        drop(sources);
+        drop(before);
+        false
+    }
+
+    /// The kernel had nothing to read. It is asked again when it says that there is something: an end that was seen before would
+    /// have been read, so what was seen belonged to an earlier socket of this number.
+    pub(super) fn found_nothing(&self, source: u32) {
+        if let Some(source) = self.sources.borrow_mut().get_mut(source) {
+            (source.readable, source.closed) = (false, false);
+        }
     }
 
     /// Everything that was there has been read.

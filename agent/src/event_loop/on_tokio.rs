@@ -26,7 +26,8 @@ pub fn block_on_tokio<F: Future>(future: F) -> io::Result<F::Output> {
     runtime.block_on(async {
         let nested = Nested { events: watched(entered.core().epoll.try_clone()?)?, entered: &entered };
         entered.core().wake(MAIN);
-        poll_fn(|context| nested.poll(context, future.as_mut())).await
+        // tokio's budget is for one task, and here all of them are inside of one; they give tokio its turn by themselves.
+        tokio::task::unconstrained(poll_fn(|context| nested.poll(context, future.as_mut()))).await
     })
 }
 
@@ -45,12 +46,12 @@ impl Nested<'_> {
         let core = self.entered.core();
         core.outer.take();
         for _ in 0..ROUNDS {
-            core.look(Some(&AT_ONCE))?;
+            let more = core.look(Some(&AT_ONCE))?;
             if let Some(output) = core.run_ready(future.as_mut()) {
                 return Poll::Ready(Ok(output));
             }
             core.settle_timers()?;
-            if core.has_ready() || !core.remote.may_sleep() {
+            if more || core.has_ready() || !core.remote.may_sleep() {
                 continue;
             }
             // An edge that comes from now on ends tokio's sleep, and so does a task that tokio wakes meanwhile.

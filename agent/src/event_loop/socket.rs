@@ -127,7 +127,7 @@ impl Socket {
                 return Poll::Pending;
             }
             match recv(&self.descriptor, &mut *buffer, RecvFlags::empty()) {
-                Err(Errno::AGAIN) => self.core.drained(self.source),
+                Err(Errno::AGAIN) => self.core.found_nothing(self.source),
                 Err(Errno::INTR) => {}
                 Ok((count, _)) => {
                     if count < buffer.len() {

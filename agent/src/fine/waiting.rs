@@ -59,8 +59,15 @@ impl<W> Waiting<W> {
         entry.waker.as_mut().filter(|_| entry.generation == ticket.generation)
     }
 
-    pub fn earliest(&self) -> Option<Instant> {
-        self.heap.peek().map(|Reverse((due, _))| *due)
+    /// The earliest moment that somebody still waits for.
+    pub fn earliest(&mut self) -> Option<Instant> {
+        while let Some(&Reverse((due, ticket))) = self.heap.peek() {
+            if self.slots[ticket.slot as usize].generation == ticket.generation {
+                return Some(due);
+            }
+            self.heap.pop();
+        }
+        None
     }
 
     /// Ends the earliest wait that is due.

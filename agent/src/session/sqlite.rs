@@ -1,4 +1,4 @@
-//! SQLite, inline: every call blocks its thread, so each session has a thread and a runtime of its own.
+//! SQLite, inline: every call blocks its thread, so each session has a thread and an event loop of its own.
 //!
 //! Settings that differ from SQLite's own: `journal_mode = WAL` (readers and the writer do not block each other),
 //! `synchronous = NORMAL` (a power cut may take the last transactions, never the file). Foreign keys stay off and the

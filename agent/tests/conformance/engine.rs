@@ -184,6 +184,12 @@ pub fn run<T>(test: impl Future<Output = T>) -> T {
     vufleet_agent::event_loop::block_on_tokio(Box::pin(test)).expect("a loop")
 }
 
+/// Runs a test on the loop that the sessions of this kind have in a run.
+pub fn run_for<S: Session, T>(test: impl Future<Output = T>) -> T {
+    vufleet_agent::session::install_tls_provider();
+    vufleet_agent::event_loop::block_on_for::<S, _>(Box::pin(test)).expect("a loop")
+}
+
 /// The bench user of a test server over TCP, without TLS.
 pub fn tcp(server: &MariaDb) -> Target {
     Target {

@@ -16,7 +16,7 @@ mod sqlite;
 mod suite;
 
 use bulk::{bulk_in_a_transaction_commits_nothing_by_itself, bulk_loads_every_row_as_it_is};
-use engine::{Engine, run};
+use engine::{Engine, run_for};
 use suite::*;
 
 /// Runs every point of the suite as a test of its own on one engine.
@@ -50,9 +50,9 @@ macro_rules! conform {
                 // A server that nobody named is no engine.
                 let Some(engine) = Option::<Engine>::from($open) else { return };
                 let engine = engine.named(stringify!($point));
-                run(engine.clear::<$session>());
-                run(super::$point::<$session>(&engine));
-                run(engine.clear::<$session>());
+                run_for::<$session, _>(engine.clear::<$session>());
+                run_for::<$session, _>(super::$point::<$session>(&engine));
+                run_for::<$session, _>(engine.clear::<$session>());
             }
         )*
     };

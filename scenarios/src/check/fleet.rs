@@ -31,11 +31,11 @@ fn version(agent: &AgentFacts) -> Option<Finding> {
     })
 }
 
-/// A session of SQLite opens the database, its log and its index, and has a runtime of its own (four more).
+/// A session of SQLite opens the database, its log and its index, and has an event loop of its own (three more).
 fn files_per_session(kind: TargetKind) -> u64 {
     match kind {
         TargetKind::Mysql | TargetKind::Mssql => 1,
-        TargetKind::Sqlite => 7,
+        TargetKind::Sqlite => 6,
         TargetKind::Simulated => 0,
     }
 }

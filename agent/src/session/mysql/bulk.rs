@@ -105,7 +105,7 @@ async fn verify(session: &mut impl Session, table: Table<'_>, sent: u64, left: L
     let unknown = u64::from(left.warnings).saturating_sub(warnings.notes);
     let what = if unknown > 0 {
         format!(
-            "{name}: the server has {unknown} warnings about the rows and no words for them; raise max_error_count on it"
+            "{name}: the server has {unknown} warnings or notes about the rows and no words for them; raise max_error_count on it"
         )
     } else if left.affected != sent {
         format!("{name}: the server took {} of {sent} rows and did not say why", left.affected)

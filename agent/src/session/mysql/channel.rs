@@ -25,7 +25,7 @@ pub(super) const ERROR: u8 = 0xff;
 /// What one read takes at most.
 const READ_BYTES: usize = 64 * 1024;
 /// A shared buffer that has grown beyond this is given back.
-const KEEP_BYTES: usize = 1 << 20;
+const KEEP_BYTES: usize = 2 << 20;
 
 thread_local! {
     static INCOMING: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ_BYTES].into_boxed_slice());
