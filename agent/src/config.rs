@@ -110,7 +110,7 @@ pub struct Flags {
     /// Label that studies choose agents by; may be repeated.
     #[arg(long = "label", value_name = "K=V")]
     labels: Vec<String>,
-    /// Threads for virtual users [default: one per core].
+    /// Threads for virtual users, at most one for each eight sessions [default: one per core].
     #[arg(long)]
     threads: Option<usize>,
     /// Write the manual page and completions of shells there, and end.

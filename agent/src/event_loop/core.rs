@@ -337,6 +337,7 @@ impl Core {
     }
 
     /// Whether a read may find something; if not, the reader is woken once it may.
+    #[inline]
     pub(super) fn may_read(&self, source: u32, context: &Context<'_>) -> bool {
         let mut sources = self.sources.borrow_mut();
         let Some(source) = sources.get_mut(source) else { return true };
@@ -359,6 +360,7 @@ impl Core {
     }
 
     /// Everything that was there has been read.
+    #[inline]
     pub(super) fn drained(&self, source: u32) {
         if let Some(source) = self.sources.borrow_mut().get_mut(source) {
             source.readable = source.closed;

@@ -116,6 +116,7 @@ impl Socket {
     }
 
     /// Whether the kernel may have something to read; if not, the reader is woken once it may.
+    #[inline]
     pub(crate) fn may_receive(&self, context: &Context<'_>) -> bool {
         self.core.may_read(self.source, context)
     }

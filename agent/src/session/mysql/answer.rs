@@ -194,6 +194,7 @@ impl<'a, R: Rows> Results<'a, R> {
 }
 
 impl<R: Rows> Reader for Results<'_, R> {
+    #[inline]
     fn packet(&mut self, payload: &[u8]) -> io::Result<ControlFlow<()>> {
         match self.state {
             State::Begin => return self.begin(payload),
