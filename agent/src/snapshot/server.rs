@@ -380,7 +380,7 @@ mod tests {
         let later = format!("(sleep 5; {}) </dev/null >/dev/null 2>&1 &", lab.stopping());
         // The other command is killed at its limit, after it has told the server to end.
         let killed = format!("setsid sh -c '{later}' & sleep 600");
-        for (stop, limit) in [(later, Duration::from_secs(60)), (killed, Duration::from_secs(1))] {
+        for (stop, limit) in [(later, Duration::from_secs(60)), (killed, Duration::from_secs(3))] {
             let patience = Patience { over: &over, deadline: Instant::now() + limit };
             let files = lab.files(&stop, &lab.starting());
             let error = Server::of(&files, SHORT).unwrap().act(Act::Take, "one", &patience).unwrap_err();
