@@ -13,17 +13,17 @@ use vufleet_scenarios::study::{self, Edits};
 
 /// The coordinator waited a minute for sessions that could not come about, and the reason was in the agent's log only.
 #[tokio::test]
-async fn threads_without_a_runtime_refuse_the_run() {
+async fn threads_without_a_loop_refuse_the_run() {
     setrlimit(Resource::RLIMIT_NOFILE, 40, 40).unwrap();
     let text = "name = 'files'\nseed = 1\n[target]\nkind = 'simulated'\n[workload]\nkind = 'oltp'\n\
-                script = 'point_select'\n[[profiles]]\nvus = 64\n[schedule]\nmeasure = '1s'\n";
+                script = 'point_select'\n[[profiles]]\nvus = 512\n[schedule]\nmeasure = '1s'\n";
     let study = study::read(text, &Edits::default()).unwrap();
     let plan = CrewPlan {
         profile: study.profiles[0].clone(),
         study: Arc::new(study),
         first_vu: 0,
-        vus: 64,
-        total_vus: 64,
+        vus: 512,
+        total_vus: 512,
         run_key: 1,
         run: 1,
         interval: Duration::from_secs(1),

@@ -7,8 +7,8 @@ fn an_agent_must_be_able_to_open_its_sessions() {
     for (kind, sessions, open_files, enough) in [
         (TargetKind::Mysql, 936, 1000, true),
         (TargetKind::Mysql, 937, 1000, false),
-        (TargetKind::Sqlite, 64, 512, true),
-        (TargetKind::Sqlite, 65, 512, false),
+        (TargetKind::Sqlite, 74, 512, true),
+        (TargetKind::Sqlite, 75, 512, false),
         (TargetKind::Simulated, 50_000, 1024, true),
         (TargetKind::Mysql, 0, 1, true),
     ] {
