@@ -29,6 +29,7 @@ use vufleet_scenarios::sql::{Protocol, Statement};
 use vufleet_scenarios::study::Target;
 
 use self::answer::{Dialogue, Preparation, Results};
+use self::bulk::left;
 use self::channel::Channel;
 use self::fault::lost;
 use self::login::{Opened, Purpose};
@@ -114,10 +115,11 @@ impl MysqlSession {
     async fn execute_text(&mut self, stmt: Stmt, params: &[Value<'_>], rows: &mut impl Rows) -> Result<u64, Fault> {
         let mut written = String::new();
         text::write(Dialect::Mysql, &self.statements[usize::from(stmt.0)].sql, params, &mut written)?;
-        self.command(QUERY, &written, rows).await
+        self.command(QUERY, &written, rows).await.map(|left| left.affected)
     }
 
-    async fn command(&mut self, command: u8, sql: &str, rows: &mut impl Rows) -> Result<u64, Fault> {
+    /// Sends a command with a text and reads what it leaves behind.
+    async fn command(&mut self, command: u8, sql: &str, rows: &mut impl Rows) -> Result<Left, Fault> {
         let mut columns = Vec::new();
         let mut results = Results::new(self.dialogue, Encoding::Text, &mut columns, rows);
         let write = |out: &mut Vec<u8>| {
@@ -125,7 +127,7 @@ impl MysqlSession {
             out.extend_from_slice(sql.as_bytes());
         };
         self.channel.exchange(write, &mut results).await.map_err(|error| lost(&error))?;
-        results.outcome()
+        left(&mut results)
     }
 }
 

@@ -11,8 +11,7 @@ use vufleet_scenarios::session::{Fault, FaultKind, Row, Rows, Session, Source, V
 
 pub(in crate::session) use self::inserts::Insert;
 use super::answer::{Results, ServerError};
-use super::fault::{lost, of_server};
-use super::row::Encoding;
+use super::fault::of_server;
 use super::{MysqlSession, QUERY};
 
 /// The way of MariaDB.
@@ -65,28 +64,17 @@ impl MysqlSession {
         }
         inserts::load(self, table, rows, packet.bytes()).await
     }
-
-    /// Sends a statement and reads what it leaves behind.
-    async fn told(&mut self, sql: &str, rows: &mut impl Rows) -> Result<Left, Fault> {
-        let mut columns = Vec::new();
-        let mut results = Results::new(self.dialogue, Encoding::Text, &mut columns, rows);
-        let write = |out: &mut Vec<u8>| {
-            out.push(QUERY);
-            out.extend_from_slice(sql.as_bytes());
-        };
-        self.channel.exchange(write, &mut results).await.map_err(|error| lost(&error))?;
-        left(&mut results)
-    }
 }
 
-fn left<R: Rows>(results: &mut Results<'_, R>) -> Result<Left, Fault> {
+/// What the results of a command leave behind, or the error that ended it.
+pub(super) fn left<R: Rows>(results: &mut Results<'_, R>) -> Result<Left, Fault> {
     let affected = results.outcome()?;
     Ok(Left { affected, warnings: results.warnings })
 }
 
 impl Insert for MysqlSession {
     async fn insert(&mut self, sql: &str) -> Result<Left, Fault> {
-        self.told(sql, &mut ()).await
+        self.command(QUERY, sql, &mut ()).await
     }
 }
 
